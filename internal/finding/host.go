@@ -129,10 +129,10 @@ var (
 		WayOut: "Put what is wanted of it into this resource, and move the file away. Of /etc/rdma/mlx4.conf take only the " +
 			"line of the card out. Then plan again."}
 	ResumeOwed = &Rule{Code: "HO050", Severity: Warn, Title: "Resume commands have not run",
-		Meaning: "The host was drained for a restart or another change, and nothing says that its resume_commands ran " +
-			"after that: the apply was killed, or it runs now. What was drained may still be so. A later apply runs them " +
-			"only if it drains the host.",
-		WayOut: "Unless an apply changes the host now, run the commands above on it as root. Then remove the file " +
+		Meaning: "The host was drained for a restart or another change, and nothing says that these resume_commands ran " +
+			"after that: one failed, the apply was killed, or it runs now. What was drained may still be so. A later apply " +
+			"runs them only if it drains the host, and still has them.",
+		WayOut: "Unless an apply or one of the commands runs now, run them on the host as root. Then remove the file " +
 			"/var/lib/terraform-provider-infiniband/resume-owed."}
 	BurnFailedElsewhere = &Rule{Code: "HO051", Severity: NeedsConsent, Title: "A burn of another card failed",
 		Attribute: Allow, Consent: "after_failure",

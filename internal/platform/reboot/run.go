@@ -226,9 +226,12 @@ func restartAsked(err error) bool {
 }
 
 func (b *rebooter) resume(ctx context.Context) (err error) {
-	b.unresumed, err = b.runAll(ctx, b.policy.ResumeCommands)
-	if err == nil && b.owes() {
-		_, _ = b.h.Run(ctx, coreutils.RemoveFile(b.policy.Note)) // a note that stays says how it is removed
+	all := b.policy.ResumeCommands
+	b.unresumed, err = b.runAll(ctx, all)
+	if done := all[:len(all)-len(b.unresumed)]; b.owes() && len(done) > 0 {
+		// A note that stays says how it is removed.
+		_, _ = b.h.Run(ctx, shellcmd.Script("strike-resume-commands", strikeScript,
+			append([]string{b.policy.Note}, done...)...).AsRoot().Changes())
 	}
 	return err
 }
@@ -248,12 +251,40 @@ func (b *rebooter) owe(ctx context.Context) error {
 	return err
 }
 
+// oweScript notes the commands, and keeps what an earlier apply owes and this one does not run.
 const oweScript = `# NOTE COMMAND…
-umask 077
-note=$1
+` + othersOwed + `
 mkdir -p -- "${note%/*}" || exit
+{ date -u '+%Y-%m-%d %H:%M:%S UTC'; printf '%s\n' "$@"; printf '%s' "$owed"; } >"$note.new" &&
+	sync "$note.new" && mv -- "$note.new" "$note"
+`
+
+// strikeScript takes commands that have run off the note, and the note away if it has no other.
+const strikeScript = `# NOTE COMMAND…
+` + othersOwed + `
+[ -n "$owed" ] || { rm -f -- "$note"; exit; }
+{ printf '%s\n' "$since"; printf '%s' "$owed"; } >"$note.new" && mv -- "$note.new" "$note"
+`
+
+// othersOwed reads the lines of a note that are not of the given commands.
+const othersOwed = `umask 077
+note=$1
 shift
-{ date -u '+%Y-%m-%d %H:%M:%S UTC'; printf '%s\n' "$@"; } >"$note.new" && sync "$note.new" && mv -- "$note.new" "$note"
+lines="
+$(printf '%s\n' "$@")
+" owed=
+[ ! -e "$note" ] || {
+	IFS= read -r since
+	while IFS= read -r line; do
+		case $lines in
+		*"
+$line
+"*) ;;
+		*) owed="$owed$line
+" ;;
+		esac
+	done
+} <"$note"
 `
 
 // giveBack runs the resume commands on a host that is not restarted and stays up. A drain
