@@ -180,9 +180,10 @@ func TestAccExamples_resources(t *testing.T) {
 			if name == "infiniband_virtual_functions" {
 				w = acctest.Start(t, acctest.Options{Hosts: []labs.Host{labs.ConnectX4("cx4", "192.0.2.30", 1)}})
 				w.OfferVirtualFunctions("cx4", 8)
+				w.Run("cx4", "modprobe ib_ipoib")
 			}
 			fabric := strings.HasPrefix(name, "infiniband_fabric_") // needs one, and the diagnostics, which come with opensm
-			if fabric || strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" || name == "infiniband_port" {
+			if fabric || strings.Contains(string(text), "port_guid ") || name == "infiniband_link_type" || name == "infiniband_port" {
 				vpiFabric(t, w, fabric || strings.Contains(name, "ipoib"))
 			}
 			if name == "infiniband_nv_config" {

@@ -65,8 +65,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
 			"card_identity": attribute.CardIdentityAttribute(),
-			"at_boot": attribute.ComputedBool("Whether the unit makes the functions that are there now at every boot. The card must " +
-				"offer as many by then: `NUM_OF_VFS` and `SRIOV_EN`."),
+			"at_boot": attribute.ComputedBool("Whether the unit makes the functions that are there now at every boot. The " +
+				"card must offer as many by then: `NUM_OF_VFS` and `SRIOV_EN`."),
 			"unit": attribute.ComputedString("systemd unit that makes them at boot."),
 			"most": attribute.ComputedInt("How many the card offers since the last start of the host."),
 			"change": attribute.ComputedString("What the apply does to the card and the host; afterwards what the last one " +
