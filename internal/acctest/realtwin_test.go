@@ -2,7 +2,9 @@ package acctest
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +14,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/realflint"
 )
+
+// keepRecording is how the recordings of a container and of a machine were made that are among those of
+// twintest.TestRecordings.
+var keepRecording = flag.String("recordings.keep", "", "the file in which TestRealTwin keeps what it records of real programs")
 
 // What real programs say of a card is in its twin: the plans on both are the same, text for text. Hosts are those of
 // the testbed, with the real tools, or machines with kernels of their own; in the simulated lab both sides are.
@@ -44,6 +50,15 @@ func TestRealTwin(t *testing.T) {
 		return foldersOf.ReplaceAllString(out.String(), "FOLDER/")
 	}
 	want := said(w)
+	if *keepRecording != "" {
+		data, err := os.ReadFile(w.Record(t))
+		if err == nil {
+			err = os.WriteFile(*keepRecording, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	twin, made := StartTwin(t, w.Record(t, "-backup-dir", w.Backups), false)
 	t.Log(strings.Join(made.Missing, "\n"))
 	got := said(twin)
