@@ -27,7 +27,8 @@ func bondConfig(more map[string]any) Config {
 	}}.With(more)}
 }
 
-// TestBond is a bond of two ports through its life, on every stack that can have one: with its ports failing one after the other, imported, broken by hand, changed, and removed.
+// TestBond is a bond of two ports through its life, on every stack that can have one: with its ports failing one after
+// the other, imported, broken by hand, changed, and removed.
 func TestBond(t *testing.T) {
 	t.Parallel()
 	for _, stack := range dhcpStacks {
@@ -54,7 +55,11 @@ func TestBond(t *testing.T) {
 			cfg = bondConfig(map[string]any{"mode": "datagram", "mtu": 2044, "addresses": []any{"172.16.1.20/24"}})
 			mustApply(t, w.ws, cfg)
 			emptyPlan(t, w.ws, cfg)
-			mustApply(t, w.ws, nil)
+			removal := cleanPlan(t, w.ws, nil)
+			if len(removal.Diags.Warnings().Find("the bond is removed", "ibbond0 goes now")) != 1 {
+				t.Errorf("what the destroy says:\n%s", removal.Diags)
+			}
+			applyStep(t, w.ws, removal, "")
 			if _, there := w.Machine(theHost).Netdev("ibbond0"); there {
 				t.Error("the bond is there after the destroy")
 			}

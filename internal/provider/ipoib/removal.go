@@ -83,6 +83,10 @@ func (o object) WarnRemoval(ctx context.Context, state *model, diags *diag.Diagn
 		diags.AddWarning(what+": the interface is removed",
 			"A P_Key interface is made by its configuration. It goes now, with its addresses, and is not there after the next "+
 				"boot.")
+	case d.Bond.Name != "":
+		diags.AddWarning(what+": the bond is removed",
+			d.Bond.Name+" goes now, with its addresses. The interfaces of its ports stay, down; they keep their mode until the "+
+				"next boot.")
 	default:
 		diags.AddWarning(what+": the interface stays",
 			"Addresses are removed now; mode and MTU stay until the next boot. The interface belongs to the card and stays.")
