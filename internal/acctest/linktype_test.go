@@ -358,13 +358,13 @@ func TestLinkType_ethernetUnderneath(t *testing.T) {
 	if len(plan.Diags.Warnings().Find(used...)) != 1 || len(plan.Diags.Find("HO009")) != 0 {
 		t.Errorf("what the port loses is not named once:\n%s", plan.Diags)
 	}
-	if len(plan.Diags.Errors().Find("PF007", "This plan makes port", "emove this resource")) != 3 {
+	if len(plan.Diags.Errors().Find("PF007", "This plan makes port", "to be Ethernet, remove th")) != 3 {
 		t.Errorf("no PF007:\n%s", plan.Diags.Errors())
 	}
 	// Resources that do not depend on the link type are planned before it or after it.
 	for _, loose := range []Config{slices.Concat(independent(on), link("eth", "eth")), slices.Concat(link("eth", "eth"), independent(on))} {
 		said := mustPlan(t, ws, loose).Diags.Errors()
-		if len(said.Find("PF007", "This plan makes port", "remove this resource")) < 3 {
+		if len(said.Find("PF007", "This plan makes port", "to be Ethernet, remove th")) < 3 {
 			t.Errorf("no PF007 of what does not depend on the link type:\n%s", said)
 		}
 	}

@@ -83,6 +83,8 @@ func (o object) refuseUsers(ctx context.Context, s *step) (refused bool) {
 		}
 		refuse := func(what string) {
 			f := finding.PortEthernet.Find("This plan makes port %s of %s Ethernet.", port.PortGUID, s.At.Ref.Host).At("ports")
+			f.WayOut = "If the port is to be Ethernet, remove the resource that the title names. If not, leave the port " +
+				"\"ib\" here."
 			refused = diagnostic.AddFindings(ctx, s.Diags, what, []finding.Finding{f}) || refused
 		}
 		sm := attribute.PortRef{Host: s.At.Ref.Host, GUID: port.PortGUID}
