@@ -203,6 +203,15 @@ func TestVirtualFunctions_with_settings(t *testing.T) {
 		}
 	}
 	cleanPlan(t, w.ws, append(w.nv(labs.Intel9, map[string]any{"NUM_OF_VFS": "2"}, nil), vfs...))
+	// Fewer of both come in one apply, too.
+	settings[0].Attrs["settings"] = map[string]any{"SRIOV_EN": "True", "NUM_OF_VFS": "1"}
+	vfs = w.vfs(1, nil)
+	vfs[0].After = []string{"infiniband_nv_config.it"}
+	mustApply(t, w.ws, append(settings, vfs...))
+	if got := w.numberOfVFs(); got != "1" {
+		t.Errorf("the card has %s functions", got)
+	}
+	emptyPlan(t, w.ws, append(settings, vfs...))
 }
 
 // adopt writes the number of virtual functions, and no function as a card.

@@ -70,7 +70,7 @@ func (m *Machine) setVirtual(c *Card, n int) {
 	m.mu.Lock()
 	c.virtual = slices.Repeat([]VirtualPort{{State: "disable"}}, n)
 	m.mu.Unlock()
-	for i := 0; m.FS.Exists(fmt.Sprintf("%s/virtfn%d", c.dir(), i)); i++ {
+	for i := 0; m.FS.Exists(virtualRoot + c.virtualAddress(i)); i++ { // a boot has taken the links of the card already
 		m.FS.Drop(fmt.Sprintf("%s/virtfn%d", c.dir(), i))
 		m.unbindVirtual(c, i)
 		m.FS.Drop(virtualRoot + c.virtualAddress(i))

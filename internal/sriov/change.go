@@ -82,7 +82,8 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 			return r, err
 		}
 		if r.Look = Find(s, &q); len(r.Look.Differences(q)) > 0 {
-			err = fmt.Errorf("%s was set, and %s", q.Name(), r.Look.Differences(q)[0])
+			err = fmt.Errorf("%d virtual functions were set, and %s shows something else: %s", q.Number, q.Name(),
+				r.Look.Differences(q)[0])
 		}
 		return r, err
 	})
