@@ -63,8 +63,8 @@ func textAt(all []leaf, at string) string {
 	return ""
 }
 
-// longest is what a value may take of a table.
-const longest = 160
+// longest is what a value may take of a table. The files that one apply writes have room in it.
+const longest = 400
 
 // code is a value as Markdown. A name of a plan may hold anything: in it nothing is markup, a
 // link, or somebody to notify, and no cell of a table ends.
