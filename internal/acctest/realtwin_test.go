@@ -15,7 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/realflint"
 )
 
-// keepRecording is how the recordings of a container and of a machine were made that are among those of
+// keepRecording is how the recording of a machine with a stock kernel was made that is among those of
 // twintest.TestRecordings.
 var keepRecording = flag.String("recordings.keep", "", "the file in which TestRealTwin keeps what it records of real programs")
 
