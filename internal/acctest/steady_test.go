@@ -152,7 +152,9 @@ func TestSteady_opensm(t *testing.T) {
 	}{
 		{"stopped, and started again", wants(9), func() { unit("stop") }, func() { unit("start") }, ""},
 		{"stopped", wants(4), func() {}, func() { unit("stop") }, "it ran and was stopped"},
-		{"the priority in the file, as planned", wants(6), func() {}, func() { priority(9, 6) }, ""},
+		{"stopped, and started before a restart", sm(host, map[string]any{"priority": 4, "routing_engine": []any{"updn"}}),
+			func() { unit("stop") }, func() { unit("start") }, "it was stopped and was started"},
+		{"the priority in the file, as planned", wants(6), func() {}, func() { priority(4, 6) }, ""},
 		{"the priority in the file, another one", wants(7), func() {}, func() { priority(6, 3) },
 			"sm_priority was 6 and is 3"},
 		{"a line that no argument sets", wants(5), func() {}, func() {

@@ -13,6 +13,7 @@ type Stored struct {
 	Settings map[string]string // by the key of the file, and the partitions; nil without a file of ours
 	Lines    []string          // what our text of the same settings does not have, without secrets
 	Runs     bool              // it is known to run
+	Stopped  bool              // systemd has it as inactive, neither as failed nor as one that it starts again
 	Enabled  bool              // it is known to start at boot
 	Boot     string            // the boot of the host in which it was read
 	// What an apply has to do depends on these. Nothing of them is compared.

@@ -160,7 +160,7 @@ func (l *Look) Stored() (stored opensm.Stored, known bool) {
 	if len(l.Unread) > 0 {
 		return opensm.Stored{}, false
 	}
-	stored = opensm.Stored{Runs: fact.Yes(l.Active), Enabled: fact.Yes(l.Enabled), Boot: l.BootID}
+	stored = opensm.Stored{Runs: fact.Yes(l.Active), Stopped: l.Inactive, Enabled: fact.Yes(l.Enabled), Boot: l.BootID}
 	if l.HasConf {
 		stored.Settings = opensm.Settings(l.Priority, l.Tuning, l.Partitions, l.FabricKeys)
 	}

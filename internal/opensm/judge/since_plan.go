@@ -10,8 +10,8 @@ import (
 )
 
 // CheckSincePlan refuses to overwrite what somebody has written into the files of an instance
-// since they were seen, unless it is what d asks for, and to start an instance that somebody
-// has stopped since then.
+// since they were seen, unless it is what d asks for, to start an instance that somebody has
+// stopped since then, and to restart one that somebody has started.
 func CheckSincePlan(l *found.Look, before opensm.Stored, d opensm.Request) []finding.Finding {
 	now, known := l.Stored()
 	if !known {
@@ -20,7 +20,7 @@ func CheckSincePlan(l *found.Look, before opensm.Stored, d opensm.Request) []fin
 	// What somebody has changed to what is asked for is no loss, and a refusal would have to be planned around.
 	want := opensm.Settings(d.Priority, d.Tuning, d.Partitions, d.Keys)
 	changed := append(managed.Changed(settings(now, before, want)...), platform.NewLines(now.Lines, before.Lines)...)
-	return managed.Since(subject(l), append(changed, findStopped(l, before)...)...)
+	return managed.Since(subject(l), append(changed, findSwitched(l, before, d)...)...)
 }
 
 // CheckRemovalSincePlan refuses to remove what somebody has written into the files of an instance
@@ -49,17 +49,21 @@ func settings(now, before opensm.Stored, want map[string]string) (all []managed.
 
 func subject(l *found.Look) string { return l.Unit + " on " + l.Host + " has changed" }
 
-// findStopped says that somebody has stopped an instance of ours, or has taken it from the boot.
-// Our unit starts an opensm that has ended again, however it ended, and one that failed for
-// good stays in systemd's list as failed: neither is somebody's decision. After a restart of
-// the host a unit may be skipped, as long as the module ib_umad is not loaded.
-func findStopped(l *found.Look, before opensm.Stored) []string {
+// findSwitched says that somebody has stopped an instance of ours, has taken it from the boot, or has
+// started one that the change would restart. Our unit starts an opensm that has ended again, however it
+// ended, and one that failed for good stays in systemd's list as failed: neither is somebody's decision.
+// After a restart of the host a unit may be skipped, as long as the module ib_umad is not loaded.
+func findSwitched(l *found.Look, before opensm.Stored, d opensm.Request) []string {
 	if !l.Managed {
 		return nil
 	}
 	var all []string
-	if before.Runs && before.Boot != "" && before.Boot == l.BootID && l.UMAD && l.Inactive {
+	sameBoot := before.Boot != "" && before.Boot == l.BootID
+	switch {
+	case sameBoot && before.Runs && l.UMAD && l.Inactive:
 		all = append(all, "it ran and was stopped")
+	case sameBoot && before.Stopped && Restarts(l, d):
+		all = append(all, "it was stopped and was started")
 	}
 	if before.Enabled && fact.No(l.Enabled) {
 		all = append(all, "it started at boot and does not any more")

@@ -206,6 +206,46 @@ func TestCheckSincePlan_stopped(t *testing.T) {
 	}
 }
 
+// What somebody has started is not restarted by a plan that was to start it. What systemd or a start of the host has
+// started is, and so is what reads its files again.
+func TestCheckSincePlan_started(t *testing.T) {
+	t.Parallel()
+	was := opensm.Request{Host: "intel9", PortGUID: testPort, Priority: 8}
+	rereads, restarts := was, was
+	rereads.Priority, restarts.Tuning.RoutingEngine = 9, "ftree"
+	host := func(state, boot string) *found.Look {
+		return found.Of(testHost(func(s *inventory.Snapshot) {
+			s.BootID, s.Modules = boot, map[string]bool{"ib_umad": true}
+			s.Cards[0].Ports[0].IsSM = fact.Known(state == "active")
+			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
+			s.Files[tool.ConfPath(testPort)] = inventory.File{Content: was.Conf().Text(found.Header())}
+			s.Files[tool.DefaultPath] = inventory.File{Content: "PORTS=\"" + testPort.String() + "\"\n"}
+			s.Units[tool.Service] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
+			s.Units[tool.Unit(testPort)] = inventory.Unit{ActiveState: state}
+		}), testPort)
+	}
+	for _, tt := range []struct {
+		name, before, now, boot string
+		d                       opensm.Request
+		refused                 bool
+	}{
+		{"started", "inactive", "active", "one", restarts, true},
+		{"started, and reads its files again", "inactive", "active", "one", rereads, false},
+		{"started, and is as asked", "inactive", "active", "one", was, false},
+		{"still stopped", "inactive", "inactive", "one", restarts, false},
+		{"ran", "active", "active", "one", restarts, false},
+		{"started again by systemd", "activating", "active", "one", restarts, false},
+		{"started with its host", "inactive", "active", "two", restarts, false},
+	} {
+		before, _ := host(tt.before, "one").Stored()
+		all := CheckSincePlan(host(tt.now, tt.boot), before, tt.d)
+		if tt.refused != (len(all) == 1) || tt.refused && (all[0].Rule.Code != "HO019" ||
+			!strings.Contains(all[0].Evidence, "it was stopped and was started")) {
+			t.Errorf("%s: %v", tt.name, all)
+		}
+	}
+}
+
 // A destroy does not remove what somebody has written after its plan; what is gone is no loss.
 func TestCheckRemovalSincePlan(t *testing.T) {
 	t.Parallel()
