@@ -100,7 +100,7 @@ host/hostpool: host
 changes: shellcmd host inventory -os/exec
 hosts: fact ib inventory shellcmd host tool +golang.org/x/sync
 platform: explain fact ib finding safety shellcmd host tool inventory hosts -os -os/exec
-platform/reboot: shellcmd host tool hosts poll -os -os/exec
+platform/reboot: explain shellcmd host tool hosts poll -os -os/exec
 fabric: explain fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
 rdma: fact ib shellcmd host tool inventory -os/exec

@@ -30,7 +30,7 @@ func restartFailed(c cards.Card, oldBoot string, g Goal, err error) error {
 	if !reached {
 		refused.Resumed = step.Resumed
 	}
-	left := notResumed(c, step, "The host was not restarted after the drain commands. A resume command failed after that.")
+	left := step.NotResumed("The host was not restarted after the drain commands. A resume command failed after that.")
 	if left == nil {
 		return err
 	}
@@ -38,22 +38,6 @@ func restartFailed(c cards.Card, oldBoot string, g Goal, err error) error {
 		return left
 	}
 	return errors.Join(err, left)
-}
-
-// notResumed says that no resume command has started what the drain commands have stopped; nil if none failed.
-func notResumed(c cards.Card, step *reboot.Error, what string) error {
-	if step.ByHand() == "" {
-		return nil
-	}
-	return &cards.Error{
-		Summary: "Unable to run the resume commands of host " + c.Host.Name(),
-		Heading: "Unable to run the resume commands of host " + c.Host.Name(),
-		What:    what,
-		Means:   "What the drain commands have stopped may still be stopped.",
-		Check:   step.ByHand(),
-		Facts:   []cards.Fact{{"Host", c.Host.Name()}},
-		Err:     step.UnresumedBy,
-	}
 }
 
 // restartError begins with what went wrong with the restart. The flash is written

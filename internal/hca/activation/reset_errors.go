@@ -131,7 +131,7 @@ func resetFailed(c cards.Card, g Goal, err error) error {
 			Facts: []cards.Fact{{"Host", c.Host.Name()}}, Err: step.Err,
 		}
 	}
-	if left := notResumed(c, step, "A drain command or a resume command failed around the reset of a card."); left != nil {
+	if left := step.NotResumed("A drain command or a resume command failed around the reset of a card."); left != nil {
 		return errors.Join(cause, left)
 	}
 	return cause

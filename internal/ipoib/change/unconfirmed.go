@@ -75,7 +75,7 @@ func (e *UnconfirmedError) Error() string {
 	if e.UndoErr != nil {
 		s += fmt.Sprintf(" (restoring it at once failed: %v)", e.UndoErr)
 	}
-	return s + "; nothing has to be done. Run plan again after that." + e.noted()
+	return s + ". Run plan again after that." + e.noted()
 }
 
 // noted says what an undo cannot give back: it has the files, and takes from the interface
@@ -145,7 +145,7 @@ func (e *UnconfirmedError) became() string {
 			e.UndoneBy.Format("15:04:05 MST")) + e.noted()
 	}
 	return fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that "+
-		"is earlier. Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST")) + e.noted()
+		"is earlier. Run plan again after that.", e.UndoneBy.Format("15:04:05 MST")) + e.noted()
 }
 
 // hostAnswered reports whether a change failed by what the host said, so that the connection was

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
@@ -148,6 +149,18 @@ func (e *Error) ByHand() string {
 			"again:" + block(e.Unresumed...)
 	}
 	return ""
+}
+
+// NotResumed says that drain commands may have left something stopped; nil if nothing is left to a person. what has
+// happened is one sentence.
+func (e *Error) NotResumed(what string) *explain.Failure {
+	byHand, title := e.ByHand(), "Unable to run the resume commands of host "+e.Host
+	if byHand == "" {
+		return nil
+	}
+	return &explain.Failure{Summary: title, Heading: title, What: what,
+		Means: "What the drain commands have stopped may still be stopped.", Check: byHand,
+		Facts: []explain.Fact{{"Host", e.Host}}, Err: e.UnresumedBy}
 }
 
 // block sets commands apart from the text.

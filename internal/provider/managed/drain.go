@@ -117,18 +117,15 @@ func (d Drain) addResumed() {
 
 // failure is the error of a change that was drained for. What the resume commands left is told beside it.
 func (d Drain) failure(step *reboot.Error) error {
-	left := &explain.Failure{
-		Heading: "Unable to run the resume commands of host " + d.Name,
-		What:    "A resume command failed, or could not run, after the drain commands.",
-		Means:   "What the drain commands have stopped may still be stopped.",
-		Check:   step.ByHand(), Facts: []explain.Fact{{"Host", d.Name}}, Err: step.UnresumedBy,
-	}
+	left := step.NotResumed("A resume command failed, or could not run, after the drain commands.")
 	switch step.Step {
 	case reboot.StepResume:
 		left.What = "The change was made. A resume command failed after it."
 		return left
 	case reboot.StepReady:
-		if left.Check != "" {
+		if left != nil {
+			left.Check = "The error on the change says whether the host still undoes it by itself, and when. Wait for that " +
+				"first.\n\n" + left.Check
 			diagnostic.AddError(d.Diags, d.What, left)
 		} else if step.Resumed {
 			d.addResumed()
@@ -144,7 +141,7 @@ func (d Drain) failure(step *reboot.Error) error {
 	if step.Resumed {
 		e.Means = "The resume commands have run."
 	}
-	if left.Check != "" {
+	if left != nil {
 		e.Check = left.Check + "\n\n" + e.Check
 	}
 	return e
