@@ -96,6 +96,11 @@ func (g GUID) String() string { return fmt.Sprintf("0x%016x", uint64(g)) }
 // Hex gives 16 digits without prefix, as mstflint prints and takes them.
 func (g GUID) Hex() string { return fmt.Sprintf("%016x", uint64(g)) }
 
+// Colons gives pairs of digits, as iproute2 takes them and a hardware address ends: "e4:1d:2d:03:00:e4:4e:d0".
+func (g GUID) Colons() string {
+	return MAC(g>>16).String() + fmt.Sprintf(":%02x:%02x", byte(g>>8), byte(g))
+}
+
 // IsZero reports whether no bit is set.
 func (g GUID) IsZero() bool { return g == 0 }
 

@@ -40,6 +40,7 @@ func TestGUID_forms(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
 		"String": {g.String(), "0x0002c9030012ab30"},
 		"Hex":    {g.Hex(), "0002c9030012ab30"},
+		"Colons": {g.Colons(), "00:02:c9:03:00:12:ab:30"},
 		"OUI":    {g.OUI(), "0002c9"},
 	} {
 		if c.got != c.want {

@@ -3,7 +3,6 @@ package sriov
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -69,19 +68,9 @@ func told(number int, p Port) string {
 		p.LinkState)
 }
 
-// colons is how ip takes a GUID.
-func colons(g ib.GUID) string {
-	pairs := slices.Collect(slices.Chunk([]byte(g.Hex()), 2))
-	all := make([]string, len(pairs))
-	for i, pair := range pairs {
-		all[i] = string(pair)
-	}
-	return strings.Join(all, ":")
-}
-
 // arguments are those of portsScript for one function.
 func arguments(number int, p Port) []string {
-	return []string{strconv.Itoa(number), colons(p.Node), colons(p.Port), p.LinkState}
+	return []string{strconv.Itoa(number), p.Node.Colons(), p.Port.Colons(), p.LinkState}
 }
 
 // portsCommand is the line of a unit that gives the functions their ports; empty if there are none.

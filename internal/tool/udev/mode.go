@@ -28,7 +28,7 @@ func ModeRule(header string, mode ib.IPoIBMode, ports ...ib.GUID) string {
 // modeLine is the line of a port, with the expression for the path of the interface.
 func modeLine(port ib.GUID, mode ib.IPoIBMode, path string) string {
 	return fmt.Sprintf("ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", ATTR{address}==\"?*%s\", "+
-		"RUN+=\"/bin/sh -c 'echo %s > /sys%s/mode'\"", bytePairs(port), mode, path)
+		"RUN+=\"/bin/sh -c 'echo %s > /sys%s/mode'\"", port.Colons(), mode, path)
 }
 
 // formerPath is what rules had that earlier versions of the provider wrote. They failed
@@ -64,14 +64,4 @@ func Added(text string, ports ...ib.GUID) (added []tool.Setting) {
 		}
 	}
 	return added
-}
-
-// bytePairs spells a GUID as in a hardware address: e4:1d:2d:03:00:e4:4e:d1.
-func bytePairs(g ib.GUID) string {
-	hex := g.Hex()
-	pairs := make([]string, 0, 8)
-	for i := 0; i+2 <= len(hex); i += 2 {
-		pairs = append(pairs, hex[i:i+2])
-	}
-	return strings.Join(pairs, ":")
 }
