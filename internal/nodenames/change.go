@@ -29,9 +29,11 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 			if l.snap.Files[path].Content == q.Names.text() {
 				continue
 			}
-			if r.Warnings, err = keepEdited(ctx, h, l, path, r.Warnings); err != nil {
+			said, err := platform.KeepEdited(ctx, h, l.edits, path)
+			if err != nil {
 				return r, err
 			}
+			r.Warnings = append(r.Warnings, said...)
 			if err = platform.WriteFile(ctx, h, path, 0o644, q.Names.text()); err != nil {
 				return r, err
 			}
@@ -56,22 +58,15 @@ func Remove(ctx context.Context, h *hosts.Host, l Look) (Result, error) {
 			if !platform.IsOurs(l.snap.Files[path].Content) {
 				continue
 			}
-			if r.Left, err = keepEdited(ctx, h, l, path, r.Left); err != nil {
+			said, err := platform.KeepEdited(ctx, h, l.edits, path)
+			if err != nil {
 				return r, err
 			}
+			r.Left = append(r.Left, said...)
 			if _, err = h.Run(ctx, coreutils.RemoveFile(path)); err != nil {
 				return r, fmt.Errorf("removing %s: %w", path, err)
 			}
 		}
 		return r, nil
 	})
-}
-
-// keepEdited keeps a file that somebody has written into, and adds a note of that.
-func keepEdited(ctx context.Context, h *hosts.Host, l Look, path string, notes []string) ([]string, error) {
-	note, err := platform.KeepEdited(ctx, h, l.edits, path)
-	if note != "" {
-		notes = append(notes, note)
-	}
-	return notes, err
 }

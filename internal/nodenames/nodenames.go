@@ -88,9 +88,7 @@ func Find(s *inventory.Snapshot) Look {
 			if l.Names == nil {
 				l.Names = names
 			}
-			if e, differs := platform.EditOf(path, text, names.text()); differs {
-				l.edits = append(l.edits, e)
-			}
+			l.edits = append(l.edits, platform.EditsOf(path, text, names.text())...)
 		}
 	}
 	return l
@@ -121,19 +119,7 @@ func (l Look) Err() error {
 
 // Check gives the findings on files that are not ours, or that somebody has written into.
 func Check(l Look) []finding.Finding {
-	var all []finding.Finding
-	for _, path := range l.Paths {
-		f, there := l.snap.Files[path]
-		if l.snap.Denied[path] {
-			all = append(all, finding.FileUnmanaged.Find("%s of %s is there and could not be read.", path, l.snap.Host))
-		} else if there && !platform.IsOurs(f.Content) {
-			all = append(all, finding.FileUnmanaged.Find("%s of %s.", path, l.snap.Host))
-		}
-	}
-	for _, e := range l.edits {
-		all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.snap.Host)))
-	}
-	return append(all, platform.CheckPlaces(l.snap, l.Paths...)...)
+	return append(platform.CheckFiles(l.snap, l.Paths...), platform.CheckEdits(l.snap.Host, l.edits)...)
 }
 
 // Seen is what is kept of a look beside a state.

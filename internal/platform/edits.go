@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/savedfile"
 )
@@ -26,11 +27,10 @@ type Edit struct {
 	marks []string
 }
 
-// EditOf compares a file with what we would write of the same settings; false if it is that,
-// or is not ours.
-func EditOf(path, text, ours string) (Edit, bool) {
-	if text == ours || !IsOurs(strings.TrimPrefix(text, "#!/bin/sh\n")) {
-		return Edit{}, false
+// EditsOf compares a file with what we would write of the same settings; there is no edit if it is that, or is not ours.
+func EditsOf(path, text, ours string) []Edit {
+	if text == ours || !IsOurs(text) {
+		return nil
 	}
 	is, want := linesOf(text), linesOf(ours)
 	e := Edit{Path: path, Added: without(is, want), Missing: without(want, is), Kept: savedfile.NameOf(path, text)}
@@ -42,7 +42,15 @@ func EditOf(path, text, ours string) (Edit, bool) {
 			}
 		}
 	}
-	return e, true
+	return []Edit{e}
+}
+
+// CheckEdits names what somebody has written into files that an apply writes anew.
+func CheckEdits(host string, all []Edit) (found []finding.Finding) {
+	for _, e := range all {
+		found = append(found, finding.FileEdited.Find("%s", e.Evidence(host)))
+	}
+	return found
 }
 
 // mark stands before a mark. No line of a text file has it.
@@ -143,16 +151,16 @@ func (e *KeptError) Error() string { return e.Err.Error() + ". " + e.Said }
 // Unwrap gives what failed.
 func (e *KeptError) Unwrap() error { return e.Err }
 
-// KeepEdited gives a file of ours that somebody has written into a second name, and says so;
-// empty if there is nothing to keep. The file stays in its place until the caller replaces or
+// KeepEdited gives a file of ours that somebody has written into a second name, and says so in a sentence;
+// in none if there is nothing to keep. The file stays in its place until the caller replaces or
 // removes it: the replacement may find no space.
-func KeepEdited(ctx context.Context, h host.Host, all []Edit, path string) (said string, err error) {
+func KeepEdited(ctx context.Context, h host.Host, all []Edit, path string) (said []string, err error) {
 	i := slices.IndexFunc(all, func(e Edit) bool { return e.Path == path && len(e.Added) > 0 })
 	if i < 0 {
-		return "", nil
+		return nil, nil
 	}
 	if _, err = h.Run(ctx, savedfile.Link(path, all[i].Kept)); err != nil {
-		return "", fmt.Errorf("keeping %s as %s: %w", path, all[i].Kept, err)
+		return nil, fmt.Errorf("keeping %s as %s: %w", path, all[i].Kept, err)
 	}
-	return fmt.Sprintf("%s had lines that somebody has written. The file is kept as %s.", path, all[i].Kept), nil
+	return []string{fmt.Sprintf("%s had lines that somebody has written. The file is kept as %s.", path, all[i].Kept)}, nil
 }

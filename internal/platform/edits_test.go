@@ -24,13 +24,13 @@ func TestEditOf_shows_no_value(t *testing.T) {
 		"echo mine":                        "echo mine",
 	} {
 		for _, ours := range []string{unit, program} {
-			e, differs := EditOf("/a", ours+line+"\n", ours)
-			if !differs || !slices.Equal(e.Added, []string{want}) || strings.Contains(e.String(), "hunter2") {
-				t.Errorf("%q: %q, %t", line, e.Added, differs)
+			all := EditsOf("/a", ours+line+"\n", ours)
+			if len(all) != 1 || !slices.Equal(all[0].Added, []string{want}) || strings.Contains(all[0].String(), "hunter2") {
+				t.Fatalf("%q: %+v", line, all)
 			}
-			other, _ := EditOf("/a", ours+strings.Replace(line, "hunter2", "hunter3", 1)+"\n", ours)
-			seen := AddedLines([]Edit{e})
-			changed := NewLines(AddedLines([]Edit{other}), seen)
+			other := EditsOf("/a", ours+strings.Replace(line, "hunter2", "hunter3", 1)+"\n", ours)
+			seen := AddedLines(all)
+			changed := NewLines(AddedLines(other), seen)
 			if secret := strings.Contains(line, "hunter2"); strings.Contains(seen[0], "hunter2") ||
 				secret != slices.Equal(changed, []string{"new line in /a: " + want}) || !secret && len(changed) > 0 {
 				t.Errorf("%q became another one: %q, %q", line, seen, changed)
@@ -38,8 +38,9 @@ func TestEditOf_shows_no_value(t *testing.T) {
 		}
 	}
 	const options = Owner + "\noptions mlx4_core port_type_array=1,1\n"
-	e, _ := EditOf("/a", options+"options mlx4_core debug_level=1\nmine=0x8001 : ALL ;\n", options)
-	if want := []string{"options mlx4_core debug_level=1", "mine=0x8001 : ALL ;"}; !slices.Equal(e.Added, want) {
-		t.Errorf("options: %q", e.Added)
+	all := EditsOf("/a", options+"options mlx4_core debug_level=1\nmine=0x8001 : ALL ;\n", options)
+	want := []string{"options mlx4_core debug_level=1", "mine=0x8001 : ALL ;"}
+	if len(all) != 1 || !slices.Equal(all[0].Added, want) {
+		t.Errorf("options: %+v", all)
 	}
 }

@@ -24,8 +24,10 @@ func OwnedHeader(resource string) string {
 		".\n# Changes made here are shown by the next plan and overwritten by the next apply.\n"
 }
 
-// IsOurs reports whether a file is ours.
-func IsOurs(content string) bool { return strings.HasPrefix(content, Owner) }
+// IsOurs reports whether a file is ours. A program of ours has the mark in its second line.
+func IsOurs(content string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(content, "#!/bin/sh\n"), Owner)
+}
 
 // CheckPlaces finds directories in the places of files that a resource writes, and places that do not last.
 func CheckPlaces(s *inventory.Snapshot, paths ...string) []finding.Finding {
@@ -33,6 +35,20 @@ func CheckPlaces(s *inventory.Snapshot, paths ...string) []finding.Finding {
 	for _, path := range paths {
 		if s.Directories[path] {
 			found = append(found, finding.FileUnmanaged.Find("%s of %s is a directory.", path, s.Host))
+		}
+	}
+	return found
+}
+
+// CheckFiles finds besides files of others in these places, and files that could not be read.
+func CheckFiles(s *inventory.Snapshot, paths ...string) []finding.Finding {
+	found := CheckPlaces(s, paths...)
+	for _, path := range paths {
+		f, there := s.Files[path]
+		if s.Denied[path] {
+			found = append(found, finding.FileUnmanaged.Find("%s of %s is there and could not be read.", path, s.Host))
+		} else if there && !IsOurs(f.Content) {
+			found = append(found, finding.FileUnmanaged.Find("%s of %s.", path, s.Host))
 		}
 	}
 	return found

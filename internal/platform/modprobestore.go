@@ -40,7 +40,7 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, pci 
 	if stored && fact.No(now.Stale) {
 		return nil
 	}
-	var kept string
+	var kept []string
 	err = storeForBoot(ctx, h, ModprobePath, func() (err error) {
 		if stored {
 			return nil
@@ -50,8 +50,8 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, pci 
 		}
 		return WriteFile(ctx, h, ModprobePath, 0o644, text)
 	})
-	if err != nil && kept != "" {
-		return &KeptError{Said: kept, Err: err}
+	if err != nil && len(kept) > 0 {
+		return &KeptError{Said: kept[0], Err: err}
 	}
 	return err
 }
@@ -74,10 +74,7 @@ func modprobeEdits(text string, o modprobe.Options) []Edit {
 	if err != nil {
 		array = ""
 	}
-	if e, differs := EditOf(ModprobePath, text, modprobeText(array)); differs {
-		return []Edit{e}
-	}
-	return nil
+	return EditsOf(ModprobePath, text, modprobeText(array))
 }
 
 // LinkTypePlaces implements Platform. modprobe gives a module the options of all files in the

@@ -139,7 +139,7 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 		path, text string
 		mode       uint32
 	}{{scriptPath, script, 0o755}, {UnitPath(d.Card, d.Number), unit(d, knowsExtended(before)), 0o644}} {
-		said, err := keep(ctx, h, before, f.path)
+		said, err := platform.KeepEdited(ctx, h, before.Edits, f.path)
 		if err != nil {
 			return kept, err
 		}
@@ -158,15 +158,6 @@ func enable(ctx context.Context, h *hosts.Host, d Request) error {
 		}
 	}
 	return nil
-}
-
-// keep keeps a file of ours that somebody has written into.
-func keep(ctx context.Context, h *hosts.Host, o Observation, path string) ([]string, error) {
-	said, err := platform.KeepEdited(ctx, h, o.Edits, path)
-	if err != nil || said == "" {
-		return nil, err
-	}
-	return []string{said}, nil
 }
 
 // setTimeout is more than the script waits: for the card and the link, and twenty seconds for
@@ -269,7 +260,7 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 	var kept []string
 	var commands []shellcmd.Command
 	for _, path := range paths {
-		said, err := keep(ctx, h, o, path)
+		said, err := platform.KeepEdited(ctx, h, o.Edits, path)
 		if err != nil {
 			return Result{Look: o, Left: kept}, err
 		}

@@ -183,16 +183,12 @@ func edits(s *inventory.Snapshot, pci ib.PCIAddress, number int, setting Request
 	text := s.Files[UnitPath(pci, number)].Content
 	extended := strings.Contains(text, " "+strings.Join(arguments(setting, true), " ")+"\n")
 	ours := unit(setting, extended) // extended: a port that knows speeds beyond QDR
-	var all []platform.Edit
-	if e, differs := platform.EditOf(UnitPath(pci, number), text, ours); differs {
-		all = append(all, e)
-	}
+	all := platform.EditsOf(UnitPath(pci, number), text, ours)
 	program := s.Files[scriptPath].Content
-	if e, differs := platform.EditOf(scriptPath, program, script); differs && program != formerScript &&
-		program != formerComparing {
-		all = append(all, e)
+	if program == formerScript || program == formerComparing {
+		return all
 	}
-	return all
+	return append(all, platform.EditsOf(scriptPath, program, script)...)
 }
 
 // knowsExtended reports whether the port knows speeds beyond QDR. Of one that could not be

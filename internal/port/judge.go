@@ -36,12 +36,12 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if o.NoTool != "" && len(plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)) == 0 {
 		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s: %s.", s.Host, plat.Name(), o.NoTool)}
 	}
-	found := append(unmanagedFiles(s, d), platform.CheckPlaces(s, UnitPath(d.Card, d.Number), scriptPath)...)
+	found := platform.CheckFiles(s, UnitPath(d.Card, d.Number), scriptPath)
 	absent, there := portThere(s, d, o, p)
 	if !there {
 		return append(found, absent...)
 	}
-	found = append(found, checkEdits(o)...)
+	found = append(found, platform.CheckEdits(o.host, o.Edits)...)
 	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	found = append(found, checkSupported(d, o)...)
 	if o.Unread != "" {
@@ -61,21 +61,6 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	}
 	if interrupts(d, o) {
 		found = append(found, users(s, d, o)...)
-	}
-	return found
-}
-
-// unmanagedFiles finds files with our names that this provider did not write.
-func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
-	var found []finding.Finding
-	for _, path := range []string{UnitPath(d.Card, d.Number), scriptPath} {
-		f, there := s.Files[path]
-		if s.Denied[path] {
-			found = append(found, finding.FileUnmanaged.Find("%s of %s is there and could not be read.", path, s.Host))
-		}
-		if there && !platform.IsOurs(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
-			found = append(found, finding.FileUnmanaged.Find("%s of %s.", path, s.Host))
-		}
 	}
 	return found
 }
@@ -147,15 +132,6 @@ func checkSupported(d Request, o Observation) []finding.Finding {
 	return found
 }
 
-// checkEdits names what somebody has written into the files that an apply writes anew.
-func checkEdits(o Observation) []finding.Finding {
-	var found []finding.Finding
-	for _, e := range o.Edits {
-		found = append(found, finding.FileEdited.Find("%s", e.Evidence(o.host)))
-	}
-	return found
-}
-
 // interrupts reports whether d takes away a link that may be in use. Enabling a port that is
 // enabled has its link train anew.
 func interrupts(d Request, o Observation) bool {
@@ -205,8 +181,8 @@ func devices(all []use) []string {
 
 // CheckRemove names what somebody has written into the files that a destroy removes.
 func CheckRemove(o Observation) []finding.Finding {
-	o.Edits = slices.DeleteFunc(slices.Clone(o.Edits), func(e platform.Edit) bool { return len(e.Added) == 0 })
-	return checkEdits(o)
+	return platform.CheckEdits(o.host, slices.DeleteFunc(slices.Clone(o.Edits),
+		func(e platform.Edit) bool { return len(e.Added) == 0 }))
 }
 
 // Differences says in what the host differs from d, one line each; empty if

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // What somebody has done to a port or written into our unit after the plan is not undone,
@@ -99,7 +100,7 @@ func TestEdits(t *testing.T) {
 		s := &inventory.Snapshot{Host: "intel9", Files: map[string]inventory.File{UnitPath(pci, 1): {Content: text},
 			wantsPath(pci, 1): {}}}
 		o := Observe(s, pci, 1)
-		all := checkEdits(o)
+		all := platform.CheckEdits(o.host, o.Edits)
 		if says == "" && len(all) > 0 || says != "" && (len(all) != 1 || !strings.Contains(all[0].Evidence, says) ||
 			strings.Contains(all[0].Evidence, "ExecStart") || !strings.Contains(o.words(), says) ||
 			len(o.Differences(d)) == 0) {

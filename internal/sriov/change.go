@@ -91,7 +91,7 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 
 // store writes and enables the unit. One that somebody has written into is kept.
 func store(ctx context.Context, h *hosts.Host, l Look, q Request) (notes []string, err error) {
-	if notes, err = keepEdited(ctx, h, l); err != nil {
+	if notes, err = platform.KeepEdited(ctx, h, l.edits, unitPath(q.Card)); err != nil {
 		return notes, err
 	}
 	if err = platform.WriteFile(ctx, h, unitPath(q.Card), 0o644, unit(q.Card, q.Number, q.Ports)); err != nil {
@@ -105,14 +105,6 @@ func store(ctx context.Context, h *hosts.Host, l Look, q Request) (notes []strin
 	return notes, nil
 }
 
-func keepEdited(ctx context.Context, h *hosts.Host, l Look) ([]string, error) {
-	said, err := platform.KeepEdited(ctx, h, l.edits, unitPath(l.pci))
-	if err != nil || said == "" {
-		return nil, err
-	}
-	return []string{said}, nil
-}
-
 // Remove takes away what makes virtual functions at boot. Those that are there stay: a guest may use them.
 func Remove(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error) {
 	if !l.Stored {
@@ -121,7 +113,7 @@ func Remove(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, erro
 	note := changes.Change{What: changes.VFs, Object: q.Card.String(), From: words(len(l.Functions), l.Boot),
 		To: words(len(l.Functions), 0)}
 	return managed.Noted(ctx, h, note, func(ctx context.Context) (r Result, err error) {
-		if r.Left, err = keepEdited(ctx, h, l); err != nil {
+		if r.Left, err = platform.KeepEdited(ctx, h, l.edits, unitPath(q.Card)); err != nil {
 			return r, err
 		}
 		for _, cmd := range []shellcmd.Command{systemctl.Disable(UnitName(q.Card)), coreutils.RemoveFile(unitPath(q.Card)),

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -58,9 +57,7 @@ func find(s *inventory.Snapshot, pci ib.PCIAddress) Look {
 	if l.Stored = platform.IsOurs(text); l.Stored {
 		l.Boot, l.BootPorts = numberOf(text), portsOf(text)
 		_, l.AtBoot = s.Files[wantsPath(pci)]
-		if e, differs := platform.EditOf(unitPath(pci), text, unit(pci, l.Boot, l.BootPorts)); differs {
-			l.edits = append(l.edits, e)
-		}
+		l.edits = platform.EditsOf(unitPath(pci), text, unit(pci, l.Boot, l.BootPorts))
 	}
 	return l
 }
@@ -184,6 +181,3 @@ type Seen struct {
 func (l Look) Seen() Seen {
 	return Seen{l.snap.BootID, len(l.Functions), l.Boot, l.GUID, l.Ports, platform.AddedLines(l.edits)}
 }
-
-// ours reports whether a file is not there or ours.
-func ours(text string) bool { return text == "" || platform.IsOurs(strings.TrimSpace(text)) }

@@ -26,14 +26,7 @@ func Check(l Look, q Request, restarts bool) []finding.Finding {
 		return []finding.Finding{finding.VirtualFunctionsUnsupported.Find("%s has the driver %s.", q.Name(),
 			cmp.Or(l.Driver, "none"))}
 	}
-	path := unitPath(q.Card)
-	all := platform.CheckPlaces(l.snap, path)
-	if f := l.snap.Files[path]; !ours(f.Content) || l.snap.Denied[path] {
-		all = append(all, finding.FileUnmanaged.Find("%s of %s.", path, l.snap.Host))
-	}
-	for _, e := range l.edits {
-		all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.snap.Host)))
-	}
+	all := append(platform.CheckFiles(l.snap, unitPath(q.Card)), platform.CheckEdits(l.snap.Host, l.edits)...)
 	if l.Card && !restarts {
 		all = append(all, l.offers(q)...)
 	}

@@ -60,10 +60,8 @@ func keepEdited(ctx context.Context, h *hosts.Host, l *found.Look, path string, 
 	if path == l.ConfPath && l.HasKeys() {
 		return keepWithoutKeys(ctx, h, l, kept)
 	}
-	note, err := platform.KeepEdited(ctx, h, l.Edits, path)
-	if note != "" {
-		*kept = append(*kept, note)
-	}
+	said, err := platform.KeepEdited(ctx, h, l.Edits, path)
+	*kept = append(*kept, said...)
 	return err
 }
 

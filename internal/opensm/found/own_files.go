@@ -141,16 +141,14 @@ func readEdits(s *inventory.Snapshot, port ib.GUID, c tool.Conf, all []opensm.Pa
 	}
 	var edits []platform.Edit
 	for _, f := range files {
-		e, differs := platform.EditOf(f.path, s.Files[f.path].Content, f.ours)
-		if !differs {
-			continue // nothing of it is overwritten, or another finding refuses
-		}
+		edits = append(edits, platform.EditsOf(f.path, s.Files[f.path].Content, f.ours)...)
+	}
+	for _, e := range edits {
 		for _, lines := range [][]string{e.Added, e.Missing} {
 			for k, line := range lines {
 				lines[k] = tool.WithoutSecret(line)
 			}
 		}
-		edits = append(edits, e)
 	}
 	return edits
 }
