@@ -12,6 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 // Owner is in the first line of every file of ours. A file without it is not ours, and
@@ -62,6 +63,16 @@ func WriteFile(ctx context.Context, h host.Host, path string, mode uint32, conte
 	})
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// EnableUnit has systemd read its units anew, and start one that was written at every boot.
+func EnableUnit(ctx context.Context, h host.Host, unit string) error {
+	for _, cmd := range []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(unit)} {
+		if _, err := h.Run(ctx, cmd); err != nil {
+			return fmt.Errorf("enabling %s: %w", unit, err)
+		}
 	}
 	return nil
 }

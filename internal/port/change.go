@@ -85,7 +85,7 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 		return Result{Warnings: kept}, err
 	}
 	r := Result{Changed: true, Warnings: kept}
-	if err = enable(ctx, h, d); err != nil {
+	if err = platform.EnableUnit(ctx, h, UnitName(d.Card, d.Number)); err != nil {
 		return r, err
 	}
 	if len(before.live(d)) > 0 {
@@ -149,15 +149,6 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 		}
 	}
 	return kept, nil
-}
-
-func enable(ctx context.Context, h *hosts.Host, d Request) error {
-	for _, cmd := range []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(UnitName(d.Card, d.Number))} {
-		if _, err := h.Run(ctx, cmd); err != nil {
-			return fmt.Errorf("enabling %s: %w", UnitName(d.Card, d.Number), err)
-		}
-	}
-	return nil
 }
 
 // setTimeout is more than the script waits: for the card and the link, and twenty seconds for

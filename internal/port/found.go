@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibportstate"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 // Observation is what is on the host.
@@ -127,7 +128,7 @@ func (o *Observation) readUnit(s *inventory.Snapshot, pci ib.PCIAddress, number 
 	}
 	// systemctl lists units in memory. An enabled unit that has not run since boot is
 	// not in memory; the link in wants shows that it is enabled.
-	_, enabled := s.Files[wantsPath(pci, number)]
+	_, enabled := s.Files[systemctl.BootLink(UnitName(pci, number))]
 	if o.Broken = broken(s); !o.Sets {
 		o.Broken = UnitName(pci, number) + " does not run what sets the port"
 	}

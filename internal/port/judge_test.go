@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 // What somebody has done to a port or written into our unit after the plan is not undone,
@@ -21,7 +22,7 @@ func TestCheckSeen(t *testing.T) {
 	host := func(edit func(*inventory.Snapshot, *Link)) Observation {
 		s := &inventory.Snapshot{Host: "intel9", BootID: "one", Commands: map[string]bool{"ibportstate": true}}
 		s.Files = map[string]inventory.File{
-			path: {Content: unit(was, false)}, wantsPath(pci, 1): {}, scriptPath: {Content: script}}
+			path: {Content: unit(was, false)}, systemctl.BootLink(UnitName(pci, 1)): {}, scriptPath: {Content: script}}
 		s.Cards = []inventory.Card{{PCI: pci, Ports: []inventory.Port{{Number: 1, State: "Active", Physical: "LinkUp",
 			LinkLayer: "InfiniBand"}}}}
 		link := &Link{SpeedsSupported: 15, SpeedsEnabled: 7, WidthsSupported: 3, WidthsEnabled: 3}
@@ -58,7 +59,7 @@ func TestCheckSeen(t *testing.T) {
 		"line of the program":           {none, puts(scriptPath, script+"echo mine\n"), "echo mine", true},
 		"setting":                       {none, puts(path, unit(Request{Card: pci, Number: 1, Enabled: true, Speeds: 1}, false)), "makes it enabled, speeds SDR", true},
 		"setting asked for":             {puts(path, unit(want, false)), puts(path, unit(want, false)), "", false},
-		"not enabled":                   {none, func(s *inventory.Snapshot, _ *Link) { delete(s.Files, wantsPath(pci, 1)) }, "was enabled and is not", false},
+		"not enabled":                   {none, func(s *inventory.Snapshot, _ *Link) { delete(s.Files, systemctl.BootLink(UnitName(pci, 1))) }, "was enabled and is not", false},
 		"program gone": {none, func(s *inventory.Snapshot, _ *Link) { s.Commands["ibportstate"] = false },
 			"its unit cannot set it at boot: ibportstate is not installed", false},
 		"unit gone":               {none, func(s *inventory.Snapshot, _ *Link) { s.Files = nil }, "", false},
@@ -98,7 +99,7 @@ func TestEdits(t *testing.T) {
 		strings.Replace(unit(d, false), "RemainAfterExit=yes\n", "", 1):                  "lacks: RemainAfterExit=yes",
 	} {
 		s := &inventory.Snapshot{Host: "intel9", Files: map[string]inventory.File{UnitPath(pci, 1): {Content: text},
-			wantsPath(pci, 1): {}}}
+			systemctl.BootLink(UnitName(pci, 1)): {}}}
 		o := Observe(s, pci, 1)
 		all := platform.CheckEdits(o.host, o.Edits)
 		if says == "" && len(all) > 0 || says != "" && (len(all) != 1 || !strings.Contains(all[0].Evidence, says) ||

@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 func address(t *testing.T) ib.PCIAddress {
@@ -309,7 +310,7 @@ func TestCheck_without_ibportstate(t *testing.T) {
 	} {
 		s := testHost(func(s *inventory.Snapshot) {
 			s.Files = map[string]inventory.File{
-				scriptPath: {Content: script, Mode: "755"}, wantsPath(set.Card, 1): {},
+				scriptPath: {Content: script, Mode: "755"}, systemctl.BootLink(UnitName(set.Card, 1)): {},
 				"/etc/modules-load.d/terraform-infiniband.conf": {Content: "ib_umad\nmlx4_ib\n"},
 			}
 			c.change(s)

@@ -9,12 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
-
-// wantsPath is the link that "systemctl enable" makes.
-func wantsPath(pci ib.PCIAddress, number int) string {
-	return "/etc/systemd/system/multi-user.target.wants/" + UnitName(pci, number)
-}
 
 const resourceName = "infiniband_port"
 
@@ -31,7 +27,7 @@ func UnitName(pci ib.PCIAddress, number int) string {
 
 // UnitPath is its file.
 func UnitPath(pci ib.PCIAddress, number int) string {
-	return "/etc/systemd/system/" + UnitName(pci, number)
+	return systemctl.Units + UnitName(pci, number)
 }
 
 // Exit statuses of script where ibportstate reaches the port by no way, where the card is not

@@ -97,12 +97,7 @@ func store(ctx context.Context, h *hosts.Host, l Look, q Request) (notes []strin
 	if err = platform.WriteFile(ctx, h, unitPath(q.Card), 0o644, unit(q.Card, q.Number, q.Ports)); err != nil {
 		return notes, err
 	}
-	for _, cmd := range []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(UnitName(q.Card))} {
-		if _, err = h.Run(ctx, cmd); err != nil {
-			return notes, fmt.Errorf("enabling %s: %w", UnitName(q.Card), err)
-		}
-	}
-	return notes, nil
+	return notes, platform.EnableUnit(ctx, h, UnitName(q.Card))
 }
 
 // Remove takes away what makes virtual functions at boot. Those that are there stay: a guest may use them.

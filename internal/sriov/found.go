@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 // Look is what one look at a card has found.
@@ -56,7 +57,7 @@ func find(s *inventory.Snapshot, pci ib.PCIAddress) Look {
 	text := s.Files[unitPath(pci)].Content
 	if l.Stored = platform.IsOurs(text); l.Stored {
 		l.Boot, l.BootPorts = numberOf(text), portsOf(text)
-		_, l.AtBoot = s.Files[wantsPath(pci)]
+		_, l.AtBoot = s.Files[systemctl.BootLink(UnitName(pci))]
 		l.edits = platform.EditsOf(unitPath(pci), text, unit(pci, l.Boot, l.BootPorts))
 	}
 	return l

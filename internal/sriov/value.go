@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 // Request is what the configuration asks for. Consent are the addresses of functions in use that may be removed.
@@ -48,12 +49,7 @@ func (q Request) Announce(now int) string {
 // UnitName is the service that makes the functions at boot.
 func UnitName(pci ib.PCIAddress) string { return "infiniband-vfs-" + pci.String() + ".service" }
 
-func unitPath(pci ib.PCIAddress) string { return "/etc/systemd/system/" + UnitName(pci) }
-
-// wantsPath is the link that "systemctl enable" makes.
-func wantsPath(pci ib.PCIAddress) string {
-	return "/etc/systemd/system/multi-user.target.wants/" + UnitName(pci)
-}
+func unitPath(pci ib.PCIAddress) string { return systemctl.Units + UnitName(pci) }
 
 // unit is the text of the service. The driver may come later than the service; an empty slot has nothing to
 // wait for. The kernel takes the number that a card has already, and no other but from 0 (sriov_numvfs_store of

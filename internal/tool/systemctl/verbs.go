@@ -34,6 +34,12 @@ func Kill(signal string, units ...string) shellcmd.Command {
 	return change(append([]string{"kill", "--kill-whom=main", "--signal=" + signal, "--"}, units...)...)
 }
 
+// Units is where units of a host are that come with no package.
+const Units = "/etc/systemd/system/"
+
+// BootLink is what Enable makes of a unit that multi-user.target wants.
+func BootLink(unit string) string { return Units + "multi-user.target.wants/" + unit }
+
 // Enable has units started at boot.
 func Enable(units ...string) shellcmd.Command {
 	return change(append([]string{"enable", "--quiet", "--"}, units...)...)
