@@ -273,7 +273,7 @@ func stagedGUIDs(card CardFacts) []finding.Finding {
 		{"node GUID", card.InFlash().GUIDs.Node, card.NodeGUID},
 		{"system image GUID", card.InFlash().GUIDs.SystemImage, card.SystemGUID},
 	} {
-		if !clash.UsableGUID(g.flash) || !clash.UsableGUID(g.now) || g.flash == g.now {
+		if g.flash.IsNone() || g.now.IsNone() || g.flash == g.now {
 			continue
 		}
 		found := finding.GUIDsWouldChange.Find("In flash: %s %s, which no job has written since the "+

@@ -54,7 +54,7 @@ func (l Look) noPorts(q Request) string {
 		return "has an Ethernet port, whose functions have MACs and no GUIDs"
 	case l.Interface == "":
 		return "has no interface of ib_ipoib"
-	case !clash.UsableGUID(l.GUID) && q.derives():
+	case l.GUID.IsNone() && q.derives():
 		return "shows no node GUID, from which those of functions follow"
 	}
 	return ""
@@ -103,7 +103,7 @@ func CheckGUIDs(l Look, q Request, lab clash.Facts) (all []finding.Finding) {
 			found = append(found, finding.GUIDInFabric.Find("%s", taken))
 		}
 		for _, guid := range slices.Compact([]ib.GUID{p.Node, p.Port}) {
-			if first := uint64(guid) >> 56; !clash.UsableGUID(guid) || first&1 == 1 || uint64(guid)>>40 == 0 {
+			if first := uint64(guid) >> 56; guid.IsNone() || first&1 == 1 || uint64(guid)>>40 == 0 {
 				found = append(found, finding.GUIDInvalid.Find("%s", guid))
 			}
 			if other := owner[guid]; other != "" && other != name {

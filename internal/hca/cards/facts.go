@@ -130,7 +130,7 @@ func identityOf(c *inventory.Card) ib.GUIDSet {
 		return set
 	}
 	for _, g := range guidPairs(&set, c.Flash.GUIDs) {
-		if !g.flash.IsZero() && !g.flash.IsUnset() || g.shown.IsZero() {
+		if !g.flash.IsNone() || g.shown.IsZero() {
 			*g.shown = g.flash
 		}
 	}

@@ -48,7 +48,7 @@ func guidClashes(other Holder, want ib.GUIDSet) (out []string) {
 		for _, o := range GUIDsOf(other.GUIDs) {
 			// A node GUID that equals its own card's system image GUID is usual;
 			// between cards any equality is a clash.
-			if UsableGUID(w.GUID) && w.GUID == o.GUID {
+			if !w.GUID.IsNone() && w.GUID == o.GUID {
 				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.Name, w.GUID, o.Name, other.where()))
 			}
 		}
@@ -89,9 +89,6 @@ func GUIDsOf(s ib.GUIDSet) []NamedGUID {
 func MACsOf(s ib.GUIDSet) []NamedMAC {
 	return []NamedMAC{{"port 1 MAC", s.MAC1}, {"port 2 MAC", s.MAC2}}
 }
-
-// UsableGUID reports whether a GUID was ever set.
-func UsableGUID(g ib.GUID) bool { return !g.IsZero() && !g.IsUnset() }
 
 // UsableMAC reports whether a MAC was ever set.
 func UsableMAC(m ib.MAC) bool { return !m.IsZero() && !m.IsBroadcast() }

@@ -41,7 +41,7 @@ func (l Facts) TakenGUIDs(want ib.GUIDSet) []string {
 	nodes, _ := l.Fabric.Get() // unseen asks if they are not known
 	for _, n := range nodes {
 		for _, w := range GUIDsOf(want) {
-			if UsableGUID(w.GUID) && slices.Contains(n.GUIDs, w.GUID) {
+			if !w.GUID.IsNone() && slices.Contains(n.GUIDs, w.GUID) {
 				out = append(out, fmt.Sprintf("%s %s is a GUID of %q, which %s sees", w.Name, w.GUID, n.Name, n.Via))
 			}
 		}
@@ -121,7 +121,7 @@ func (l Facts) onOneFabric(f finding.Finding, want ib.GUIDSet, other Holder) fin
 // Overlaps finds other cards whose four GUIDs overlap the four from a base, also if no single value is equal today.
 func (l Facts) Overlaps(host string, pci ib.PCIAddress, base ib.GUID) (found []finding.Finding) {
 	for _, other := range l.Others(host, pci, ib.GUIDSet{Node: base}) {
-		if !UsableGUID(other.GUIDs.Node) || other.Running || other.Function != "" {
+		if other.GUIDs.Node.IsNone() || other.Running || other.Function != "" {
 			continue
 		}
 		a, b := uint64(min(base, other.GUIDs.Node)), uint64(max(base, other.GUIDs.Node))

@@ -167,7 +167,7 @@ func (l *Lab) near(want ib.GUIDSet, all bool) []Holder {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	values := valuesOf(want)
-	if UsableGUID(want.Node) {
+	if !want.Node.IsNone() {
 		home := uint64(want.Node) / Neighbourhood
 		values = append(values, valueKey{'n', home - 1}, valueKey{'n', home + 1})
 	}
@@ -202,7 +202,7 @@ func (l *Lab) replaced(k identityKey) bool {
 func valuesOf(s ib.GUIDSet) []valueKey {
 	var keys []valueKey
 	for _, g := range GUIDsOf(s) {
-		if k := (valueKey{'g', uint64(g.GUID)}); UsableGUID(g.GUID) && !slices.Contains(keys, k) {
+		if k := (valueKey{'g', uint64(g.GUID)}); !g.GUID.IsNone() && !slices.Contains(keys, k) {
 			keys = append(keys, k)
 		}
 	}
@@ -211,7 +211,7 @@ func valuesOf(s ib.GUIDSet) []valueKey {
 			keys = append(keys, k)
 		}
 	}
-	if UsableGUID(s.Node) {
+	if !s.Node.IsNone() {
 		keys = append(keys, valueKey{'n', uint64(s.Node) / Neighbourhood})
 	}
 	return keys

@@ -42,7 +42,7 @@ func GUIDValues(s ib.GUIDSet) []finding.Finding {
 		}
 	}
 	// Node and system image GUID may be one value; ports may not.
-	if UsableGUID(s.Port1) && s.Port1 == s.Port2 {
+	if !s.Port1.IsNone() && s.Port1 == s.Port2 {
 		found = append(found, finding.GUIDsEqual.Find("Port 1 and port 2 both have %s", s.Port1).At("port_guids"))
 	}
 	return found
