@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
@@ -34,13 +35,8 @@ func CheckFailOver(ctx context.Context, h *hosts.Host, l *found.Look) (master, n
 	if against := judge.AgainstFailOver(l, view); against != "" {
 		return master, next, errors.New(against)
 	}
-	for _, m := range view.Managers {
-		if m.GUID == l.Port {
-			master = m
-		}
-	}
 	next, _ = judge.Standby(view, l.Port)
-	return master, next, nil
+	return view.Master, next, nil
 }
 
 // FailOver stops the master on a port until its standby rules the fabric, and starts it again; l is the last look at
@@ -112,25 +108,25 @@ func (f failOver) do(ctx context.Context, next saquery.Manager) error {
 
 // awaitMaster waits until a wanted subnet manager rules the fabric. Then the LIDs have to be those of before.
 func (f failOver) awaitMaster(ctx context.Context, limit time.Duration, lacks string,
-	wanted func(ib.GUID) bool) (m saquery.Manager, err error) {
+	wanted func(ib.GUID) bool) (saquery.Manager, error) {
 	begin, deadline := time.Now(), proofEnd(ctx, limit)
 	for {
+		var v found.View
 		status, out, err := ask(ctx, f.h, sminfo.Query(f.l.Device, f.l.Number))
 		if err != nil {
-			return m, err
+			return v.Master, err
 		}
-		info, unread := sminfo.Parse(out)
-		passed := time.Since(begin).Round(time.Second)
+		readMaster(&v, status, out, f.l.PortState)
+		m, passed := v.Master, time.Since(begin).Round(time.Second)
 		switch {
-		case status == 0 && unread == nil && info.State == sminfo.Master && wanted(info.GUID):
-			f.tell(fmt.Sprintf("the subnet manager on port %s, priority %d, is the master after %s", info.GUID, info.Priority,
-				passed))
-			return saquery.Manager{LID: info.LID, GUID: info.GUID, Priority: info.Priority}, f.keepsLIDs(ctx)
+		case fact.Yes(v.Ruled) && wanted(m.GUID):
+			f.tell(fmt.Sprintf("the subnet manager on port %s, priority %d, is the master after %s", m.GUID, m.Priority, passed))
+			return m, f.keepsLIDs(ctx)
 		case time.Now().After(deadline):
 			return m, fmt.Errorf("after %s %s. Asked at port %s of %s, sminfo says: %s", passed, lacks, f.l.Port, f.l.Host,
 				strings.TrimSpace(out))
 		}
-		if err := poll.Pause(ctx, f.o.Poll); err != nil {
+		if err = poll.Pause(ctx, f.o.Poll); err != nil {
 			return m, err
 		}
 	}
