@@ -25,7 +25,7 @@ import (
 type Kind[M any] struct {
 	Name        string // "infiniband_run_benchmark"
 	Description string
-	Attributes  func(context.Context) map[string]schema.Attribute
+	Attributes  map[string]schema.Attribute
 	Timeout     time.Duration
 	// Validate refuses what has no meaning; nil if the attributes do that.
 	Validate func(m *M, diags *diag.Diagnostics)
@@ -68,8 +68,8 @@ func (a *kind[M]) Configure(_ context.Context, req action.ConfigureRequest, _ *a
 }
 
 // Schema implements action.Action.
-func (a *kind[M]) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schema.Schema{MarkdownDescription: a.Description, Attributes: a.Attributes(ctx)}
+func (a *kind[M]) Schema(_ context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
+	resp.Schema = schema.Schema{MarkdownDescription: a.Description, Attributes: a.Attributes}
 }
 
 // ValidateConfig implements action.ActionWithValidateConfig.

@@ -23,7 +23,7 @@ var NewAction = actions.New(actions.Kind[asked]{
 		"`on_miss = \"warn\"` it is a warning. A run that takes longer than 15 minutes fails. " +
 		"A missing program is installed, and the plan says so (PF003).",
 	Timeout:    standardTimeout,
-	Attributes: actionArguments,
+	Attributes: actionArguments(),
 	Validate:   (*asked).validate,
 	Plan: func(ctx context.Context, d *session.Data, m *asked, diags *diag.Diagnostics) {
 		m.plan(ctx, d, diags)
@@ -38,9 +38,9 @@ var NewAction = actions.New(actions.Kind[asked]{
 	},
 })
 
-func actionArguments(ctx context.Context) map[string]actionschema.Attribute {
+func actionArguments() map[string]actionschema.Attribute {
 	attributes := map[string]actionschema.Attribute{}
-	for name, of := range arguments(ctx) {
+	for name, of := range arguments() {
 		// An action has no plan of its values, so that it can have no defaults either.
 		switch of := of.(type) {
 		case schema.StringAttribute:
@@ -53,8 +53,6 @@ func actionArguments(ctx context.Context) map[string]actionschema.Attribute {
 			attributes[name] = of
 		}
 	}
-	delete(attributes, "triggers")
-	delete(attributes, "timeouts")
 	attributes["on_miss"] = actionschema.StringAttribute{Optional: true, Validators: onMiss,
 		MarkdownDescription: "What to do with a result that misses its limit: `error` (the default) fails the apply, " +
 			"`warn` warns."}

@@ -46,14 +46,17 @@ var times = attribute.TimedOperation{
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	attributes := arguments(ctx)
+	attributes := arguments()
 	maps.Copy(attributes, results())
+	attributes["triggers"] = schema.MapAttribute{Optional: true, ElementType: types.StringType,
+		MarkdownDescription: "Any values; a change measures again."}
+	attributes["timeouts"] = attribute.TimeoutsAttribute(ctx, times, nil)
 	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attributes}
 }
 
 var onMiss = []validator.String{stringvalidator.OneOf("error", "warn")}
 
-func arguments(ctx context.Context) map[string]schema.Attribute {
+func arguments() map[string]schema.Attribute {
 	host := func(what string) schema.StringAttribute {
 		return schema.StringAttribute{Required: true, MarkdownDescription: what,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
@@ -90,9 +93,6 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			Validators: onMiss,
 			MarkdownDescription: "What to do with a result that misses its limit: `error` (the default) fails the apply, " +
 				"`warn` keeps the result and warns. Changing only this measures nothing."},
-		"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Any values; a change measures again."},
-		"timeouts": attribute.TimeoutsAttribute(ctx, times, nil),
 	}
 }
 

@@ -29,11 +29,9 @@ var NewSettleJob = actions.New(actions.Kind[settling]{
 		"these only an apply of `infiniband_firmware` writes back. A card without one whole image in its flash fails the " +
 		"action. It may take 45 minutes.",
 	Timeout: 45 * time.Minute,
-	Attributes: func(context.Context) map[string]schema.Attribute {
-		return map[string]schema.Attribute{
-			"card_id": schema.StringAttribute{Required: true, CustomType: attribute.CardIDType{},
-				MarkdownDescription: "The card: `infiniband_card.….id`."},
-		}
+	Attributes: map[string]schema.Attribute{
+		"card_id": schema.StringAttribute{Required: true, CustomType: attribute.CardIDType{},
+			MarkdownDescription: "The card: `infiniband_card.….id`."},
 	},
 	On: func(m *settling) actions.Target {
 		return actions.Target{Host: m.ref().Host, At: "card_id", What: m.what()}

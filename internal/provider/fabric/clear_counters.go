@@ -33,17 +33,15 @@ var NewClearCounters = actions.New(actions.Kind[clearing]{
 		"The host needs infiniband-diags and a link, and the fabric a subnet manager; else the plan refuses it. " +
 		"A port that does not take the command fails the action. It may take 10 minutes.",
 	Timeout: 10 * time.Minute,
-	Attributes: func(context.Context) map[string]schema.Attribute {
-		return map[string]schema.Attribute{
-			"host": actions.Host("the fabric"),
-			"port_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
-				MarkdownDescription: "GUID of the host's port to ask through, where its ports are on different fabrics. If left " +
-					"out, the first InfiniBand port with a link asks."},
-			"ports": schema.SetAttribute{Optional: true, ElementType: types.StringType,
-				Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
-				MarkdownDescription: "Ports to clear, as `expected_links` of `infiniband_fabric` names ends: `switch1/3`, or " +
-					"`switch1` for all of its ports. If left out, all ports of the fabric are cleared."},
-		}
+	Attributes: map[string]schema.Attribute{
+		"host": actions.Host("the fabric"),
+		"port_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
+			MarkdownDescription: "GUID of the host's port to ask through, where its ports are on different fabrics. If left " +
+				"out, the first InfiniBand port with a link asks."},
+		"ports": schema.SetAttribute{Optional: true, ElementType: types.StringType,
+			Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
+			MarkdownDescription: "Ports to clear, as `expected_links` of `infiniband_fabric` names ends: `switch1/3`, or " +
+				"`switch1` for all of its ports. If left out, all ports of the fabric are cleared."},
 	},
 	On: func(m *clearing) actions.Target {
 		return actions.Target{Host: m.Host.ValueString(), At: "host", What: m.what()}

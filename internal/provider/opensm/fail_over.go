@@ -33,12 +33,10 @@ var NewFailOver = actions.New(actions.Kind[failOver]{
 		"standby rules and the unit stays stopped until the next boot or apply of its `infiniband_opensm`. The action may " +
 		"take 10 minutes.",
 	Timeout: standardTimeout,
-	Attributes: func(context.Context) map[string]schema.Attribute {
-		return map[string]schema.Attribute{
-			"host": actions.Host("the master"),
-			"port_guid": schema.StringAttribute{Required: true, CustomType: attribute.GUIDType{},
-				MarkdownDescription: "GUID of the port that the master serves, as in its `infiniband_opensm`."},
-		}
+	Attributes: map[string]schema.Attribute{
+		"host": actions.Host("the master"),
+		"port_guid": schema.StringAttribute{Required: true, CustomType: attribute.GUIDType{},
+			MarkdownDescription: "GUID of the port that the master serves, as in its `infiniband_opensm`."},
 	},
 	On: func(m *failOver) actions.Target {
 		return actions.Target{Host: m.Host.ValueString(), At: "host", What: m.what()}
