@@ -24,7 +24,8 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 		return Result{Look: l}, nil
 	}
 	note := changes.Change{What: changes.Names, Object: "nodes", From: l.Names.words(), To: q.Names.words()}
-	return managed.Noted(ctx, h, note, func(ctx context.Context) (r Result, err error) {
+	return managed.Noted(ctx, h, note, func(ctx context.Context) (Result, error) {
+		var r Result
 		for _, path := range l.Paths {
 			if l.snap.Files[path].Content == q.Names.text() {
 				continue
@@ -34,7 +35,7 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 				return r, err
 			}
 			r.Warnings = append(r.Warnings, said...)
-			if err = platform.WriteFile(ctx, h, path, 0o644, q.Names.text()); err != nil {
+			if err := platform.WriteFile(ctx, h, path, 0o644, q.Names.text()); err != nil {
 				return r, err
 			}
 			r.Changed = true
@@ -53,7 +54,8 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 // Remove takes our files away.
 func Remove(ctx context.Context, h *hosts.Host, l Look) (Result, error) {
 	note := changes.Change{What: changes.Names, Object: "nodes", From: l.Names.words(), To: "none"}
-	return managed.Noted(ctx, h, note, func(ctx context.Context) (r Result, err error) {
+	return managed.Noted(ctx, h, note, func(ctx context.Context) (Result, error) {
+		var r Result
 		for _, path := range l.Paths {
 			if !platform.IsOurs(l.snap.Files[path].Content) {
 				continue

@@ -27,7 +27,7 @@ type Edit struct {
 	marks []string
 }
 
-// EditsOf compares a file with what we would write of the same settings; there is no edit if it is that, or is not ours.
+// EditsOf compares a file with what we would write of the same settings. No edit if it is that or is not ours.
 func EditsOf(path, text, ours string) []Edit {
 	if text == ours || !IsOurs(text) {
 		return nil
