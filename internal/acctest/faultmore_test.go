@@ -215,7 +215,7 @@ func elseCases() []*faultCase {
 			r.m.Faults.Trap(" -allow_psid_change ", 1, labsim.ProgramFault{Lie: true, Status: 1})
 		},
 	}, &faultCase{
-		fault: "mstflint does not end", step: "reading host and card", point: 1, says: []string{"no end within"},
+		fault: "mstflint does not end", step: "reading host and card", point: 1, says: []string{"did not end within"},
 		hosts: func(w *Lab) any {
 			entry := w.Host("intel9")
 			entry["command_timeout"] = "3s"

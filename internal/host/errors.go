@@ -75,6 +75,9 @@ func (e *UnreachableError) Lasting() bool {
 }
 
 func (e *UnreachableError) Error() string {
+	if e.Limit != "" {
+		return fmt.Sprintf("%s (%s): did not end within %s", e.Host, e.Address, e.Limit)
+	}
 	return fmt.Sprintf("%s (%s): unable to %s: %v", e.Host, e.Address, e.Op, e.Err)
 }
 

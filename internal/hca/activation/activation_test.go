@@ -61,14 +61,15 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "only if it drains the host again:\n\n    false\n" +
 				"    touch two\n\nThen plan again."}, "not known"},
 		{&reboot.Error{Host: "intel9", Step: reboot.StepDrain, Undrained: "sleep 999", Unresumed: []string{"touch two"},
-			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Limit: "its limit of 15m"}},
+			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Limit: "15m (reboot.timeout)"}},
 			"The restart of host intel9 failed after 0s in this step: running a drain command. The command did not end within " +
-				"its limit of 15m and may still run. The host was not restarted. If the command needs more time, raise timeout in reboot.",
+				"15m (reboot.timeout) and may still run. The host was not restarted. Raise that limit if the command needs more time.",
 			[]string{"The card still runs what it started with", "so the resume commands were not run:\n\n    sleep 999\n\nWait until " +
 				"it has ended. Then run the resume commands", "\n\n    touch two\n\nFix what"}, "connection"},
 		{&reboot.Error{Host: "intel9", Step: reboot.StepDrain, Undrained: "sleep 999",
 			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Err: context.Canceled}},
-			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
+			"The restart of host intel9 failed after 0s in this step: running a drain command. The apply was interrupted while a " +
+				"drain command ran. The host was not restarted.",
 			[]string{"The card still runs", "Wait until it has ended:\n\n    sleep 999\n\nFix what"}, "connection"},
 		{lost, "The restart of host intel9 failed.", []string{"What the card runs now is not known"}, "still runs"},
 	} {

@@ -122,8 +122,12 @@ func checkEqualMaster(d opensm.Request, v found.View, m saquery.Manager) []findi
 	if d.EqualPriority || runs || m.Priority != d.Priority || m.State != int(sminfo.Master) {
 		return nil
 	}
+	rules := "the other one"
+	if d.PortGUID < m.GUID {
+		rules = "this one"
+	}
 	f := finding.OpensmPriorityEqual.Find("The subnet manager on port %s rules the fabric of port %s and has priority "+
-		"%d, too. %s", m.GUID, d.PortGUID, m.Priority, outcome(d, m)).
+		"%d, too. When both run, %s rules by its lower GUID.", m.GUID, d.PortGUID, m.Priority, rules).
 		WithConsent(fmt.Sprintf("equal_priority = %d", d.Priority)).
 		WithWayOut("Give each of the two its own priority. If the hardware may decide, write into the resource:")
 	f.Severity = finding.NeedsConsent

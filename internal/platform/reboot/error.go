@@ -114,6 +114,19 @@ func (e *Error) Meaning() string {
 	return "The host was restarted; nothing was done after that."
 }
 
+// DrainEnd says how the drain command ended that stopped the rest: a title, and the clause of a sentence.
+func (e *Error) DrainEnd() (title, clause string) {
+	var late *host.UnreachableError
+	switch {
+	case errors.Is(e.Err, context.Canceled):
+		title = "the apply was interrupted while a drain command ran"
+		return title, title
+	case errors.As(e.Err, &late) && late.Limit != "":
+		return "a drain command did not end", "a drain command did not end within " + late.Limit
+	}
+	return "a drain command failed", "a drain command failed"
+}
+
 // whyNotRestarted is Meaning if the restart was not asked for.
 func (e *Error) whyNotRestarted() string {
 	var lost *host.UnreachableError
@@ -123,9 +136,11 @@ func (e *Error) whyNotRestarted() string {
 			"itself, or lost power."
 	case e.Step == StepRequest:
 		return "The request was refused, so the host was not restarted."
+	case e.Step == StepDrain && errors.Is(e.Err, context.Canceled):
+		return "The apply was interrupted while a drain command ran. The host was not restarted."
 	case e.Undrained != "" && errors.As(e.Err, &lost) && lost.Limit != "":
-		return "The command did not end within " + lost.Limit + " and may still run. The host was not restarted. If the " +
-			"command needs more time, raise timeout in reboot."
+		return "The command did not end within " + lost.Limit + " and may still run. The host was not restarted. Raise " +
+			"that limit if the command needs more time."
 	}
 	return "The host was not restarted."
 }

@@ -68,9 +68,9 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		},
 		"a host that is slow": {
 			&host.UnreachableError{Host: "intel9", Op: "run", MayHaveRun: true, Reading: true, Limit: "command_timeout = 5s",
-				Err: errors.New("no end within command_timeout = 5s")},
+				Err: errors.New("the command did not end within command_timeout = 5s")},
 			"Reading the host did not end within command_timeout = 5s. Reading changes nothing; what an earlier step did stays. Raise command_timeout if the host is slow.\n\n" +
-				"Host: intel9\nStep: run\nError: no end within command_timeout = 5s",
+				"Host: intel9\nStep: run\nError: the command did not end within command_timeout = 5s",
 		},
 		"a command that takes too long": {
 			&host.UnreachableError{Host: "intel9", Op: "run", Command: "apt-get install", MayHaveRun: true,

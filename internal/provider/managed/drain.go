@@ -132,9 +132,10 @@ func (d Drain) failure(step *reboot.Error) error {
 		}
 		return step.Err
 	}
+	title, clause := step.DrainEnd()
 	e := &explain.Failure{
-		Heading: "Unable to " + d.What + ": a drain command failed",
-		What:    "A drain command of host " + d.Name + " failed, so the change was not begun.",
+		Heading: "Unable to " + d.What + ": " + title,
+		What:    "On host " + d.Name + " " + clause + ", so the change was not begun.",
 		Check:   "Mend what is named as the cause, and run apply again.",
 		Facts:   []explain.Fact{{"Host", d.Name}}, Err: step.Err,
 	}
@@ -143,6 +144,9 @@ func (d Drain) failure(step *reboot.Error) error {
 	}
 	if left != nil {
 		e.Check = left.Check + "\n\n" + e.Check
+		if left.Err != nil {
+			e.Facts = append(e.Facts, explain.Fact{"Error of the resume command", left.Err.Error()})
+		}
 	}
 	return e
 }

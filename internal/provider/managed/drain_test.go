@@ -1,12 +1,15 @@
 package managed
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 )
 
@@ -24,5 +27,36 @@ func TestDrain_failure_of_a_lost_host(t *testing.T) {
 	wait, commands := strings.Index(told, "Wait for that first."), strings.Index(told, "    mount -a")
 	if wait < 0 || commands < wait || !strings.HasPrefix(told, "Unable to run the resume commands of host nas\n") {
 		t.Error(told)
+	}
+}
+
+// Why a drain command stopped the change, and why a resume command failed after it.
+func TestDrain_failure_of_a_drain_command(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("status 1")
+	for _, x := range []struct {
+		err          error
+		title, says  string
+		resumeFailed error
+	}{
+		{broken, "a drain command failed", "On host nas a drain command failed, so the change was not begun.",
+			errors.New("mount: no route")},
+		{&host.UnreachableError{Op: host.OpRun, Limit: "15m (reboot.timeout)"}, "a drain command did not end",
+			"On host nas a drain command did not end within 15m (reboot.timeout), so", nil},
+		{&host.UnreachableError{Op: host.OpRun, Err: context.Canceled}, "the apply was interrupted while a drain command ran",
+			"On host nas the apply was interrupted while a drain command ran, so", nil},
+	} {
+		step := &reboot.Error{Host: "nas", Step: reboot.StepDrain, Err: x.err, UnresumedBy: x.resumeFailed}
+		if x.resumeFailed != nil {
+			step.Unresumed = []string{"mount -a"}
+		}
+		var told *explain.Failure
+		if !errors.As(Drain{Name: "nas", What: "configure IPoIB interface nas/1"}.failure(step), &told) {
+			t.Fatalf("%v: another error", x.err)
+		}
+		if told.Title() != "Unable to configure IPoIB interface nas/1: "+x.title || !strings.Contains(told.Explain(), x.says) ||
+			strings.Contains(told.Explain(), "Error of the resume command: mount: no route") != (x.resumeFailed != nil) {
+			t.Errorf("%s\n%s", told.Title(), told.Explain())
+		}
 	}
 }

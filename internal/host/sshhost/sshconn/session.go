@@ -31,7 +31,7 @@ type Limit struct {
 // LimitError says that a limit ran out.
 type LimitError struct{ Name string }
 
-func (e *LimitError) Error() string { return "no end within " + e.Name }
+func (e *LimitError) Error() string { return "the command did not end within " + e.Name }
 func (e *LimitError) Unwrap() error { return os.ErrDeadlineExceeded }
 
 // Outcome is what is known after a script was sent.
