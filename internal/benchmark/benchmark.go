@@ -31,6 +31,8 @@ type Test struct {
 }
 
 // Tests are all of them.
+// The ports are the programs' own defaults, so that rules of a firewall that were made for them
+// by hand fit.
 var Tests = func() []Test {
 	all := []Test{
 		{Name: "iperf3", Tool: "iperf3", Program: "iperf3", port: 5201, feature: platform.FeatureIperf3, lookFor: "iperf3"},
@@ -44,6 +46,7 @@ var Tests = func() []Test {
 		"ib_send_lat"} {
 		all = append(all, Test{
 			Name: name, Tool: "perftest", Program: name, Latency: strings.HasSuffix(name, "_lat"), RDMA: true,
+			// One program stands for the package: its tests are installed together.
 			port: 18515, feature: platform.FeaturePerftest, lookFor: "ib_write_bw",
 		})
 	}
@@ -86,6 +89,7 @@ func (d Request) port() int {
 }
 
 // ports names what a firewall has to let through.
+// qperf talks on its port and measures on the next one (-ip), where UDP is data too.
 func (d Request) ports() string {
 	if d.Test.Tool == "qperf" {
 		return fmt.Sprintf("TCP %d, TCP and UDP %d", d.port(), d.port()+1)

@@ -17,6 +17,8 @@ import (
 
 // sweep is how long a subnet manager may take to set up a port that has a link: one that
 // rules sweeps within seconds, and a standby takes over after at most a minute.
+// With opensm's defaults (3.3.23) it sweeps each 10 s (sweep_interval), and a standby has waited for
+// (polling_retry_number 4 + 2) × sminfo_polling_timeout 10 s before it takes over.
 const sweep = 75 * time.Second
 
 // choose finds the two ends. A port whose link has just come up carries nothing before a
@@ -46,6 +48,8 @@ func awaitSweep(ctx context.Context, none *NoWayError, idle []idlePort, look fun
 	limited, cancel := context.WithTimeout(ctx, sweep)
 	defer cancel()
 	begin := time.Now()
+	// Each port by itself first: that is one small command, where a look at the way reads all facts of
+	// both hosts.
 	for _, p := range idle {
 		if err := poll.Until(limited, time.Second, 5*time.Second, p.ready); err != nil {
 			return notSwept(ctx, limited, none, begin, err)
@@ -53,6 +57,7 @@ func awaitSweep(ctx context.Context, none *NoWayError, idle []idlePort, look fun
 	}
 	err := poll.Until(limited, time.Second, 5*time.Second, func(ctx context.Context) (bool, error) {
 		err := look(ctx)
+		// The newest reason is the one to name: what was wrong at first may be mended now.
 		if now := (*NoWayError)(nil); errors.As(err, &now) {
 			none = now
 			return false, nil
@@ -68,6 +73,7 @@ func notSwept(ctx, limited context.Context, none *NoWayError, begin time.Time, e
 		return err
 	}
 	after := "This did not change within " + time.Since(begin).Round(time.Second).String()
+	// limited inherits the end of ctx, so that the same error may be the user's timeout or the sweep's.
 	if over := context.Cause(ctx); over != nil {
 		after = "This did not change until " + over.Error()
 	}
@@ -97,10 +103,13 @@ func (p idlePort) ready(ctx context.Context) (bool, error) {
 		return false, &host.OutputError{Host: p.host.Name(), Command: cmd.String(), Problem: err.Error(),
 			Output: string(r.Stdout)}
 	}
+	// In the words of sysfs, which the inventory rewrites. A port whose link is gone will not be set
+	// up: no reason to wait on.
 	return now.State == "ACTIVE" || now.Physical != "LinkUp", nil
 }
 
 // idle reports whether a port has a link and waits for a subnet manager.
+// Initializing and Armed are good cables that no subnet manager has activated; Down waits for a peer.
 func idle(c *inventory.Card, p *inventory.Port) bool {
 	return c != nil && p != nil && c.RDMADevice != "" && p.LinkLayer == "InfiniBand" && p.Physical == "LinkUp" &&
 		(p.State == "Initializing" || p.State == "Armed")
@@ -153,6 +162,7 @@ func rdmaPort(s *inventory.Snapshot, e connectivity.End) RDMAPort {
 	if e.Card != nil && e.Port != nil && e.Port.State == "Active" {
 		return RDMAPort{e.Card.RDMADevice, e.Port.Number}
 	}
+	// perftest goes from port to port, so it needs no interface on the port that it uses.
 	for _, c := range s.Cards {
 		for _, p := range c.Ports {
 			if p.State == "Active" && c.RDMADevice != "" {

@@ -66,6 +66,7 @@ func Judge(d Request, r Result, l Limits) []finding.Finding {
 	f := finding.BenchmarkMissed.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host,
 		r.Pair.Addr, miss, strings.Join(causes(d, r), " "))
 	if f.Attribute = attribute; l.Warn {
+		// The catalogue's way out is that of an error: it would tell to change the limit.
 		f.Severity, f.Summary, f.WayOut = finding.Warn, "Benchmark missed its limit", "Look at the likely causes."
 	}
 	return []finding.Finding{f}
@@ -74,6 +75,7 @@ func Judge(d Request, r Result, l Limits) []finding.Finding {
 // causes are what is known of both ends, the likeliest first.
 func causes(d Request, r Result) []string {
 	var all []string
+	// What limits IP does not limit RDMA: the mode and MTU of IPoIB are not on its way.
 	if !d.Test.RDMA {
 		for _, p := range connectivity.Judge(r.Pair, nil).Problems {
 			all = append(all, p.Message)
@@ -94,6 +96,7 @@ func causes(d Request, r Result) []string {
 	return all
 }
 
+// A latency is measured with one small message, which datagram mode does not slow.
 func slowMode(d Request, r Result) []string {
 	n := r.Pair.From.Netdev
 	if n == nil || n.Mode != "datagram" || d.Test.Latency {
@@ -110,6 +113,8 @@ func slowMode(d Request, r Result) []string {
 // reads "10 Gb/sec (1X QDR)" or "20 Gb/sec (4X DDR)".
 func slowEnd(e connectivity.End) []string {
 	var all []string
+	// Without a link mlx4 prints SDR whatever the cable carries (kernels 6.1 to 7.3), so that the rate says
+	// nothing. SDR, DDR and QDR lose a fifth of the rate to 8b/10b coding.
 	if e.Port != nil && e.Port.Physical == "LinkUp" {
 		for _, slow := range []struct{ mark, why string }{
 			{"(1X ", "only one of four lanes works: cable or plug"}, {" SDR)", "SDR carries 8 Gb/s on four lanes"}, {" DDR)",

@@ -49,6 +49,7 @@ func (o LimitOf) fits(p connectivity.Pair) bool {
 		return true
 	}
 	_, link, _ := strings.Cut(slower(p), "(")
+	// The bracket counts: FDR is not FDR10.
 	return link == o.Link+")" || strings.HasSuffix(link, " "+o.Link+")")
 }
 
@@ -57,6 +58,7 @@ func (o LimitOf) fits(p connectivity.Pair) bool {
 func slower(p connectivity.Pair) string {
 	rate, least := "", 0.
 	for _, e := range []connectivity.End{p.From, p.To} {
+		// See slowEnd: the rate of a port without a link is none.
 		if e.Port == nil || e.Port.Physical != "LinkUp" {
 			continue
 		}

@@ -50,6 +50,8 @@ func Run(ctx context.Context, server, client *hosts.Host, d Request, progress fu
 	}
 	serve := under(d.serverArgs(r))
 	progress(fmt.Sprintf("starting %s on %s", d.Test.Program, server.Name()))
+	// As long as the latest client may take: one that is asked until patience is over runs its whole
+	// length and grace after that.
 	start := systemdrun.WithLimit(d.Length+grace+patience+cleaning, Unit, serve...)
 	if _, err = server.Run(ctx, start); err != nil {
 		return r, startError(server, err)
@@ -142,9 +144,11 @@ func stop(ctx context.Context, server *hosts.Host) {
 
 // measure runs the client, again while the server is not listening yet.
 func (d Request) measure(ctx context.Context, server, client *hosts.Host, r *Result) error {
+	// timeout runs on the host: a client whose connection is lost would load the fabric without an end.
 	argv := append([]string{"timeout", strconv.Itoa(int((d.Length + grace).Seconds()))}, d.clientArgs(*r)...)
 	flocked := under(argv)
 	cmd := shellcmd.New(flocked[0], flocked[1:]...).AsRoot().Changes().WithTimeout(d.Length + 2*grace)
+	// systemd-run returns when the program is started, which is before it listens.
 	for deadline := time.Now().Add(patience); ; {
 		out, said, err := d.once(ctx, client, cmd, r.ClientRDMA.Device)
 		switch {
@@ -187,6 +191,7 @@ func (d Request) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Comm
 				"the package ibverbs-providers of Debian and Ubuntu and libibverbs of others. It says: %s", device, client.Name(),
 				strings.Join(strings.Fields(text), " "))
 		}
+		// iperf3 reports in its JSON also where it ends with a status (3.12 and newer differ in that).
 		if isRefused(text) || d.Test.Tool == "iperf3" && strings.HasPrefix(text, "{") {
 			answer.Stdout, err = []byte(exit.Stdout), nil
 			said = refusal(text)
@@ -217,6 +222,7 @@ func refusal(text string) string {
 
 // serverEnd is what a server that has ended said; empty if it runs.
 func (d Request) serverEnd(ctx context.Context, server *hosts.Host) string {
+	// A server that runs and does not answer is behind a firewall; one that has ended says why in its log.
 	if _, err := server.Run(ctx, systemctl.IsActive(Unit)); err == nil {
 		return ""
 	}

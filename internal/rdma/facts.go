@@ -27,6 +27,7 @@ const Unlimited = "unlimited"
 
 // Facts are what a host has for RDMA beside what a snapshot says of it.
 type Facts struct {
+	// The limit of a login is root's own here, which says nothing of the users whose programs use RDMA.
 	Root    bool            // the login user is root, who may lock any memory
 	Memlock fact.Of[string] // of a login, in KiB or Unlimited
 	// Raised says that a file of pam_limits lifts the limit of somebody else than root.
@@ -38,6 +39,8 @@ type Facts struct {
 	Port      fact.Of[int]
 	Listeners []Listener
 	// Unlisted says of "target" (iSCSI, SRP) and "nvmet" why their listeners are not known; empty if they are.
+	// The configfs of LIO is for root alone, and this look is taken as the login user: no listener found
+	// is not the same as none there.
 	Unlisted map[string]string
 	GPUs     []GPU
 	Places   map[ib.PCIAddress]Place // of GPUs and of cards with an RDMA device

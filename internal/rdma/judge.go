@@ -13,6 +13,7 @@ import (
 func Judge(s *inventory.Snapshot, f *Facts, purposes []string) []Problem {
 	j := &judge{s: s, f: f}
 	j.ports()
+	// In the order of Purposes: the user's set has none, and the first problem is what Ready tells.
 	for _, p := range Purposes {
 		if slices.Contains(purposes, p) {
 			map[string]func(){Programs: j.programs, NFSClient: j.mounts, NFSServer: j.nfsServer, ISCSI: j.iser, SRP: j.srp,
@@ -57,6 +58,8 @@ func (j *judge) ports() {
 }
 
 // addressed reports whether an interface of a card with an RDMA device works and has an address.
+// A carrier of IPoIB needs a subnet manager and the broadcast group, not only a cable. Link-local
+// addresses come without any configuration, so they are no proof of one.
 func (j *judge) addressed() bool {
 	for _, n := range j.s.Netdevs {
 		if !n.Carrier || !n.IB && !j.roce(n.Name) {
@@ -104,6 +107,7 @@ func (j *judge) module(name, why string) {
 	}
 }
 
+// Where the login is root, only a file of pam_limits tells what others may lock.
 func (j *judge) memlock() {
 	host := j.s.Host
 	limit, known := j.f.Memlock.Get()
@@ -151,6 +155,7 @@ func (j *judge) placement(g GPU) {
 	var cards []string
 	for i := range j.s.Cards {
 		c := &j.s.Cards[i]
+		// A virtual function has the place of its physical one, which is judged.
 		if c.RDMADevice == "" || c.Virtual {
 			continue
 		}

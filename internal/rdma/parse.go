@@ -37,6 +37,7 @@ func parse(output string) (*Facts, error) {
 		case answer.Run:
 			p.runs[i.Name] = i
 		default:
+			// A word without a name is kept too: that it came is the fact.
 			p.facts[i.Word] = append(p.facts[i.Word], i.Name)
 		}
 		return nil
@@ -59,6 +60,7 @@ func parse(output string) (*Facts, error) {
 
 func (p parts) limits(f *Facts) {
 	f.Root = slices.Contains(p.facts["uid"], "0")
+	// POSIX has no ulimit -l. dash, bash and busybox have it; a /bin/sh without it prints nothing.
 	f.Memlock = fact.Unknown[string]("its shell has no ulimit -l")
 	for _, text := range p.facts["memlock"] {
 		if _, err := strconv.Atoi(text); err == nil || text == Unlimited {
@@ -75,12 +77,15 @@ func (p parts) limits(f *Facts) {
 }
 
 // modules says of each module that matters whether the kernel has it.
+// One that is built in has a directory in /sys/module only if it has parameters, so that the list of
+// built-in modules has to say the rest.
 func (p parts) modules() map[string]fact.Bool {
 	missing := fact.Known(false)
 	list, asked := p.runs["builtin"]
 	switch {
 	case p.facts["modules"] == nil:
 		missing = fact.Unknown[bool]("/sys/module is not there")
+	// Status 1 of grep is an answer: none of them is built in.
 	case !asked || list.Status > 1:
 		missing = fact.Unknown[bool]("it may be built into the kernel, whose modules.builtin could not be read")
 	}
@@ -177,6 +182,7 @@ func (p parts) nvmet() []Listener {
 }
 
 // unlisted says why the listeners of a part of configfs are not known.
+// Without the module there is no directory, and no listener either: that is known.
 func (p parts) unlisted(part string, module fact.Bool) string {
 	if slices.Contains(p.facts["configfs"], part) || fact.No(module) && !p.denied["/sys/kernel/config/"+part] {
 		return ""

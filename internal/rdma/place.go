@@ -26,6 +26,8 @@ func place(link, node string) Place {
 	}
 	parts := strings.Split(link, "/")
 	for i, part := range parts {
+		// The first one is the host bridge. Below a root port follow bridges of switches, which are not
+		// compared: what is under one root port does not pass the processor.
 		if strings.HasPrefix(part, "pci") {
 			p.Bridge = part
 			if len(parts) > i+2 {
@@ -49,6 +51,7 @@ func (f *Facts) Common(a, b ib.PCIAddress) fact.Of[string] {
 		return fact.Known(SameRoot)
 	case x.Bridge == y.Bridge:
 		return fact.Known(SameBridge)
+	// Two host bridges are of one node or of two; only the node tells.
 	case !knownX || !knownY:
 		return fact.Unknown[string](cmp.Or(x.NUMA.Why(), y.NUMA.Why()))
 	case nodeX == nodeY:

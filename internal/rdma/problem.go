@@ -52,6 +52,7 @@ type judge struct {
 
 func (j *judge) add(kind, where, format string, args ...any) {
 	p := Problem{kind, where, fmt.Sprintf(format, args...)}
+	// Purposes share demands: GPUs and programs both need ib_uverbs.
 	if !slices.Contains(j.list, p) {
 		j.list = append(j.list, p)
 	}

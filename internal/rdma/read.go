@@ -17,6 +17,7 @@ func Read(ctx context.Context, h interface {
 	Name() string
 	Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error)
 }) (*Facts, error) {
+	// Not as root: the limit of locked memory is that of a login, and root's is another.
 	cmd := shellcmd.Script("rdma-ready", answer.Functions+script)
 	res, err := h.Run(ctx, cmd)
 	if err != nil {

@@ -31,6 +31,7 @@ func OverRDMA(m inventory.Storage) bool { return strings.HasPrefix(m.Protocol, "
 func (j *judge) mounts() {
 	before, over := len(j.list), false
 	for _, m := range j.s.Storage {
+		// An item of this kind stands for all mounts where they could not be read.
 		if m.Kind == "mounts" {
 			j.add(Unknown, j.s.Host, "The mounts of %s are not known: %s.", j.s.Host, m.Dev.Why())
 		}
@@ -46,6 +47,7 @@ func (j *judge) mounts() {
 				"there.", m, transport(m), dev, NFSPort)
 		}
 	}
+	// Only if nothing was said yet: a mount over TCP was named already, and is the better news.
 	if !over && len(j.list) == before {
 		j.add(NoMount, j.s.Host, "%s has mounted no NFS over InfiniBand. Mount it with the options proto=rdma,port=%d. What "+
 			"automount has not mounted now is not seen.", j.s.Host, NFSPort)
@@ -142,6 +144,7 @@ func (j *judge) offers(kind string) (unknown string, found bool) {
 func (j *judge) listener(kind, protocol, part, what, advice string) {
 	host := j.s.Host
 	unknown, found := j.offers(kind)
+	// A listener that was seen to serve counts even if others could not be read.
 	unknown = cmp.Or(unknown, j.f.Unlisted[part])
 	switch {
 	case found:

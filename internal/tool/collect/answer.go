@@ -15,15 +15,16 @@ import (
 
 // Answer is the script's output, taken apart but not interpreted.
 type Answer struct {
-	UID              int
-	Values           map[string]Value  // first line of small files, by path
-	Denied           map[string]bool   // files that are there and could not be read
-	Directories      map[string]bool   // those in places where a configuration file would be
-	Files            map[string]string // whole text files, by path
-	Runs             map[string]Run    // what commands printed, by name
-	Commands         map[string]bool   // those that were looked for
-	Modules          map[string]bool
-	Kernel           bool     // the modules of the running kernel are installed
+	UID         int
+	Values      map[string]Value  // first line of small files, by path
+	Denied      map[string]bool   // files that are there and could not be read
+	Directories map[string]bool   // those in places where a configuration file would be
+	Files       map[string]string // whole text files, by path
+	Runs        map[string]Run    // what commands printed, by name
+	Commands    map[string]bool   // those that were looked for
+	Modules     map[string]bool
+	Kernel      bool // the modules of the running kernel are installed
+	// Only the paths: whole rules of others are not read, see Files for those that matter here.
 	Rules            []string // paths of all files in /etc/udev/rules.d
 	StaleInInitramfs []string // files that are newer than the initial RAM disk, which has copies of them
 	NoDisk           []string // files that the initial RAM disk may have copies of, where no such disk was found
@@ -43,6 +44,7 @@ type Answer struct {
 // Value is one line of a file.
 type Value struct {
 	Text string
+	// A person who looks at a recorded answer finds the odd line by it.
 	Line int // of the answer, for messages
 }
 
@@ -75,7 +77,8 @@ type Job struct {
 	ID      string
 	Settled bool
 	PIDs    []string // its processes, if it has not ended
-	Hidden  string   // why they could not be seen
+	// As hidepid of /proc, or no /proc of the host's own. A job whose processes are hidden is not over.
+	Hidden string // why they could not be seen
 }
 
 // reader walks through the answer.
@@ -104,6 +107,7 @@ func (r *reader) take(i answer.Item) error {
 	case answer.Denied:
 		r.answer.Denied[i.Name] = true
 	case answer.File:
+		// Before it is kept: what a host says of itself is bounded here once, for all parsers.
 		if cost := excess(i.Text); cost != "" {
 			return i.Errorf("%s %s", i.Name, cost)
 		}
@@ -134,6 +138,7 @@ func excess(text string) string {
 		for ; strings.HasPrefix(rest, "- "); items++ {
 			rest = strings.TrimLeft(rest[1:], " ")
 		}
+		// Brackets in strings count too. That errs on the safe side, and no configuration has a thousand.
 		for _, c := range rest {
 			switch c {
 			case '[', '{':
@@ -166,6 +171,7 @@ func (r *reader) fact(i answer.Item) error {
 	case "directory":
 		r.answer.Directories[i.Name] = true
 	case "rule", "late", "no-disk", "saved":
+		// In a table, because each is a list of paths and nothing else.
 		list := map[string]*[]string{
 			"rule":    &r.answer.Rules,
 			"saved":   &r.answer.Saved,
@@ -231,6 +237,8 @@ func (r *reader) object(i answer.Item) error {
 			return nil
 		}
 	case "driver", "rdma", "virtual":
+		// The address is repeated on each line, so that lines of two devices that an odd host mixes are an
+		// error, not facts of the wrong card.
 		if r.device != nil && r.device.Address == id {
 			r.device.set(i.Word, value)
 			return nil
@@ -240,6 +248,7 @@ func (r *reader) object(i answer.Item) error {
 }
 
 func (r *reader) route6(i answer.Item, dev, gateway string) error {
+	// The kernel's ipv6_route has 32 digits without colons.
 	b, err := hex.DecodeString(gateway)
 	if err != nil || len(b) != 16 {
 		return i.Errorf("want an interface and a gateway of 32 hexadecimal digits")

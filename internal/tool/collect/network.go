@@ -46,6 +46,7 @@ func (r *reader) network(i answer.Item, id, value string) error {
 		r.answer.Undos[id] = value
 		return nil
 	}
+	// networkd and NetworkManager know an interface by its number. A name can change while they are read.
 	index, err := strconv.Atoi(id)
 	first, second, _ := strings.Cut(value, " ")
 	switch {
@@ -111,6 +112,7 @@ func length(digits string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		// A mask whose ones are not in one run is none that a prefix can say.
 		ones, mask := 0, binary.LittleEndian.Uint32(b)
 		for mask&(1<<31) != 0 {
 			ones, mask = ones+1, mask<<1

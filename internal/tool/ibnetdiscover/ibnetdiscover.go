@@ -22,6 +22,7 @@ const timeout = 2 * time.Minute
 
 // Query walks the fabric of a port of this host. Nodes have their descriptions, whatever a node name map calls them.
 func Query(device string, port int) shellcmd.Command {
+	// The names of a map are a person's, and two hosts with two maps would see two fabrics.
 	args := []string{"-C", device, "-P", strconv.Itoa(port), "--node-name-map", "/dev/null"}
 	return shellcmd.New("ibnetdiscover", args...).AsRoot().WithTimeout(timeout)
 }
@@ -62,6 +63,7 @@ type Link struct {
 	Speed ib.Speed
 }
 
+// "[ext 5]" is the number that stands at a port of a chassis; "s= w= v=" come with --full.
 var (
 	fromLine = regexp.MustCompile(`^# Initiated from node (\S+) port (\S+)\s*$`)
 	idLine   = regexp.MustCompile(`^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=(\S+)\s*$`)
@@ -150,6 +152,7 @@ func (n *Node) id(name, value string) error {
 	switch name {
 	case "vendid", "devid":
 		v, err := strconv.ParseUint(value, 0, 32)
+		// Hexadecimal with 0x, as base 0 reads it.
 		if name == "vendid" {
 			n.VendorID = uint32(v)
 		} else {

@@ -44,6 +44,7 @@ func (o *ownStanzas) hold(words []string, value string) bool {
 		o.ours = false
 		return false
 	default:
+		// Any other word is an option, and counts only below an iface line of ours.
 		return o.ours && isHeld(o.name, word, value)
 	}
 }

@@ -14,6 +14,7 @@ func Up(name string) shellcmd.Command {
 }
 
 // ParseState reads /run/network/ifstate: the interfaces that ifup has taken up.
+// A line is INTERFACE=STANZA; the two differ where a mapping has chosen the stanza.
 func ParseState(text string) map[string]bool {
 	up := map[string]bool{}
 	for _, line := range tool.Lines(text) {

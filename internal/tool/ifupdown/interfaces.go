@@ -29,15 +29,18 @@ const (
 
 // modeCommand sets the mode before the interface gets its MTU. ifupdown has no option
 // for the mode, and ignores options that it does not know.
+// echo, not printf: the kernel compares with the newline (ipoib_set_mode, 6.1 to 7.3).
 const modeCommand = "echo %s > /sys/class/net/$IFACE/mode"
 
 // raCommand keeps the kernel from taking addresses of router advertisements.
+// Where IPv6 is switched off the file is missing, and a pre-up that fails keeps the interface down.
 const raCommand = "[ ! -e /proc/sys/net/ipv6/conf/$IFACE/accept_ra ] || echo 0 > " +
 	"/proc/sys/net/ipv6/conf/$IFACE/accept_ra"
 
 // Render writes the stanzas of an interface. "auto" takes it up at boot,
 // "allow-hotplug" when its module is loaded later. A P_Key child, whose name is
 // PARENT.KEY, is made by ifup itself.
+// A stanza has one address, and an interface may have several stanzas (ifupdown 0.8.41).
 func Render(header string, i ipconf.Interface) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%sauto %s\nallow-hotplug %s\n", header, i.Name, i.Name)
@@ -47,6 +50,7 @@ func Render(header string, i ipconf.Interface) string {
 	} else {
 		fmt.Fprintf(&b, "iface %s inet static\n    address %s\n", i.Name, v4[0])
 	}
+	// ifup runs pre-up first, wherever it stands: in datagram mode the kernel refuses the MTU of connected.
 	fmt.Fprintf(&b, "    mtu %d\n    pre-up %s\n    pre-up %s\n", i.MTU, fmt.Sprintf(modeCommand, i.Mode), raCommand)
 	renderRoutes(&b, i.Routes, true)
 	if len(v4) > 1 {
@@ -63,6 +67,8 @@ func Render(header string, i ipconf.Interface) string {
 	return b.String()
 }
 
+// "replace", because Up runs the lines again for an interface that has its routes. A route that
+// somebody has taken away must not make ifdown fail.
 func renderRoutes(b *strings.Builder, routes []ipconf.Route, v4 bool) {
 	for _, r := range routes {
 		if r.Via.Is4() == v4 {
@@ -90,7 +96,8 @@ type File struct {
 	Auto    []string // interfaces of auto and allow-…
 	Stanzas []Stanza
 	Sources []string // patterns of source and source-directory
-	Mapped  []string // patterns of mapping
+	// ifup looks for a stanza of another name by these, see ByOtherName.
+	Mapped []string // patterns of mapping
 	// Mappings is true if lines belong to no single interface: a mapping, a rename, a
 	// template.
 	Mappings bool
@@ -202,6 +209,7 @@ func logicalLines(text string) func(func(int, string) bool) {
 				first = n
 			}
 			if rest, ok := strings.CutSuffix(line, "\\"); ok {
+				// ifupdown joins the lines as they are; a blank keeps apart what people have indented.
 				whole += rest + " "
 				continue
 			}
@@ -261,6 +269,7 @@ func (f File) Interface(name string) (ipconf.Interface, error) {
 		if s.Name != name {
 			continue
 		}
+		// "auto" of inet6 are router advertisements, and a lease if they say so.
 		if s.Method == "dhcp" || s.Method == "auto" {
 			i.DHCP = true
 		}

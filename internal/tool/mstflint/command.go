@@ -114,6 +114,7 @@ func Burn(pci ib.PCIAddress, path string, o BurnOptions) (shellcmd.Command, erro
 		}
 		options = append(options, guids...)
 	}
+	// Options come before the command: the tool refuses each that follows it.
 	options = append(options, "-i", path, "b")
 	return device(pci, options...).
 		WithStdin(strings.Repeat(answerYes, o.Answers)).
@@ -184,6 +185,7 @@ func image(path string, rest ...string) (shellcmd.Command, error) {
 	if err := checkPath(path); err != nil {
 		return shellcmd.Command{}, err
 	}
+	// As root: images are staged where only root reads.
 	return shellcmd.New(program, append([]string{"-i", path}, rest...)...).AsRoot().WithTimeout(queryTimeout), nil
 }
 

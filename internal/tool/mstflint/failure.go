@@ -124,6 +124,7 @@ func Diagnose(status int, stdout, stderr string) Failure {
 	if status == 0 && line == "" {
 		return Failure{}
 	}
+	// In the whole output, not in the line: the reason may be in an error of a layer below.
 	for _, f := range failureTexts {
 		if strings.Contains(stdout, f.text) || strings.Contains(stderr, f.text) {
 			return Failure{Kind: f.kind, Line: line}

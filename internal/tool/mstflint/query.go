@@ -101,6 +101,7 @@ func (img *Image) line(n int, line string) error {
 	case strings.HasPrefix(text, "-W- "):
 		img.warning(strings.TrimPrefix(text, "-W- "))
 		return nil
+	// Its lines have the same labels and tell of all cards.
 	case strings.HasPrefix(text, "Device #"), strings.HasPrefix(text, "Querying Mellanox devices"):
 		return tool.Errorf(n, text, "this is the list of mlxfwmanager, not a query of mstflint")
 	case img.lastKey == "Rom Info" && isROM(text):
@@ -192,6 +193,7 @@ func parseType(img *Image, value string) error {
 		img.Type = value
 		return nil
 	}
+	// FSCTRL, which Way gives, is the way to a flash and not what is in it.
 	return errors.New("want image type FS2, FS3, FS4 or FS5")
 }
 

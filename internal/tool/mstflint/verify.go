@@ -65,6 +65,7 @@ func ParseVerify(output string) (Verification, error) {
 		return Verification{}, tool.Errorf(last, lastText,
 			"no verdict of the tool up to the last line: the output is cut, or in words that are not known")
 	}
+	// The tool checks section by section: a verdict on none is no check.
 	if verdict && len(v.Sections) == 0 {
 		return Verification{}, errors.New("a verdict without a single section")
 	}

@@ -52,6 +52,7 @@ func Added(text string) (added []tool.Setting) {
 // ourDefinition is where the definition with a mode stands, as ours has one, or the first.
 func ourDefinition(all []tool.Setting) string {
 	first := definitions + sep
+	// From behind, so that without a mode the first definition is left at the end.
 	for _, s := range slices.Backward(all) {
 		id, ok := strings.CutPrefix(s.Name, definitions)
 		if !ok {
@@ -105,6 +106,7 @@ func appendLeaves(all []tool.Setting, name string, node ast.Node) []tool.Setting
 		for _, v := range n.Values {
 			all = appendLeaves(all, name, v)
 		}
+		// An empty list is a value of its own: "link-local: []" is one that Render writes.
 		if len(n.Values) > 0 {
 			return all
 		}

@@ -63,6 +63,7 @@ func (d Device) Covers(l ipconf.Link) bool {
 	if l.Name != "" && (d.ID == l.Name || d.SetName == l.Name) {
 		return true
 	}
+	// A bond or a bridge has no match: it is made under its own name.
 	if d.Match == nil || !slices.Contains(physical, d.Section) {
 		return false
 	}
@@ -224,6 +225,7 @@ func parseMatch(device map[string]any) (*Match, error) {
 		case key == "macaddress" && len(texts) == 1:
 			match.Address = texts[0]
 		default:
+			// A condition that is not understood may make the definition one for this interface, or for none.
 			return nil, fmt.Errorf("match.%s is not understood", key)
 		}
 	}

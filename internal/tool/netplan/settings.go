@@ -19,6 +19,7 @@ func Settings(text string) (all []tool.Setting) {
 		}
 		s.Name = strings.ReplaceAll(strings.TrimPrefix(s.Name, own), sep, ".")
 		switch {
+		// In one spelling: a person who writes "no" for "false" has changed nothing.
 		case isOff(s.Value):
 			s.Value = "false"
 		case isOn(s.Value):

@@ -36,6 +36,7 @@ func unkeptSettings(device map[string]any) []string {
 	for _, r := range routes {
 		route, _ := r.(map[string]any)
 		rest := maps.Clone(route)
+		// A route without a gateway is not held, and so all of it is told.
 		if route["via"] != nil {
 			delete(rest, "to")
 			delete(rest, "via")

@@ -16,6 +16,7 @@ func RenderBond(header string, p Profile, primary string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s[connection]\nid=%s\nuuid=%s\ntype=bond\ninterface-name=%s\nautoconnect-slaves=1\n\n", header, p.ID,
 		p.UUID, p.Name)
+	// miimon in milliseconds: without it the bond never looks at its ports, and does not fail over.
 	fmt.Fprintf(&b, "[bond]\nfail_over_mac=active\nmiimon=100\nmode=active-backup\nprimary=%s\n\n", primary)
 	fmt.Fprintf(&b, "[ethernet]\nmtu=%d\n\n[user]\n%s=managed\n", p.MTU, mark)
 	v4, v6 := ipconf.Split(p.Addresses)

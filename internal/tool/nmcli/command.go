@@ -10,6 +10,7 @@ import (
 )
 
 // upTimeout is how long NetworkManager may take to activate a profile.
+// A command waits ten seconds longer: nmcli's own end names the cause, a time limit does not.
 const upTimeout = 30 * time.Second
 
 // Load has NetworkManager read profiles that were written or changed.
@@ -66,6 +67,7 @@ const deleteNew = 2
 // device, profiles included, unless the checkpoint is destroyed within timeout.
 // The daemon holds it: neither the connection nor this provider has to live.
 func CreateCheckpoint(device string, timeout time.Duration) shellcmd.Command {
+	// One device, not all (an empty list): a rollback of others would undo what other people do meanwhile.
 	return bus("CheckpointCreate", "aouu", "1", device, strconv.Itoa(int(timeout.Seconds())),
 		strconv.Itoa(deleteNew)).Changes()
 }
@@ -80,6 +82,7 @@ func DestroyCheckpoint(checkpoint string) shellcmd.Command {
 func ParseObject(out string) (string, error) {
 	text := strings.TrimSpace(out)
 	path, quoted := strings.CutSuffix(strings.TrimPrefix(text, `o "`), `"`)
+	// What is not a path must not become an argument of the next call.
 	if !quoted || !strings.HasPrefix(path, root+"/") {
 		return "", fmt.Errorf("%q is not the path of an object of NetworkManager", text)
 	}

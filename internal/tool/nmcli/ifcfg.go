@@ -34,8 +34,10 @@ func ParseIfcfg(text string) (Profile, error) {
 		}
 		values[key] = unquote(value)
 	}
+	// A file without ONBOOT is used at boot.
 	p := Profile{ID: values["NAME"], UUID: values["UUID"], Type: strings.ToLower(values["TYPE"]),
 		Autoconnect: values["ONBOOT"] != "no", Unkept: unkeptIfcfg(values)}
+	// Datagram is what a file without CONNECTED_MODE means.
 	p.Name, p.Address, p.Mode = values["DEVICE"], strings.ToLower(values["HWADDR"]), ib.ModeDatagram
 	if strings.EqualFold(values["CONNECTED_MODE"], "yes") {
 		p.Mode = ib.ModeConnected

@@ -39,8 +39,10 @@ type Profile struct {
 }
 
 // UUID is the one that every apply gives to the profile of that name.
+// Fixed, so that a second apply finds the profile of the first one, whatever became of the state.
 func UUID(name string) string {
 	h := sha1.Sum([]byte("ibfabric/infiniband " + name)) //nolint:gosec // see the import
+	// Version 5, which is a hash of a name, and the variant of RFC 4122.
 	h[6], h[8] = h[6]&0x0f|0x50, h[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
@@ -146,6 +148,7 @@ func (p *Profile) infiniband(s tool.Section) error {
 			errs = append(errs, fmt.Errorf("[infiniband] mtu=%s is not a number", v))
 		}
 	}
+	// -1 is NetworkManager's "none".
 	if v := s.Value("p-key"); v != "" && v != "-1" {
 		key, keyErr := strconv.ParseUint(v, 0, 16)
 		if keyErr != nil {
@@ -201,6 +204,7 @@ func (p *Profile) route(to, via string) error {
 	if err != nil {
 		return err
 	}
+	// The older form writes 0.0.0.0 where an address has no gateway.
 	if !r.Via.IsUnspecified() {
 		p.Routes = append(p.Routes, r)
 	}

@@ -27,6 +27,7 @@ func Settings(text string) (all []tool.Setting) {
 					s.Value = "disabled"
 				}
 			case "p-key":
+				// People write 0x8001, NetworkManager 32769.
 				if n, err := strconv.ParseUint(s.Value, 0, 16); err == nil {
 					s.Value = strconv.FormatUint(n, 10)
 				}

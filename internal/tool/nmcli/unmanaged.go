@@ -217,6 +217,7 @@ func byDriver(value string) fact.Bool {
 
 // like matches a name with a pattern of * and ?.
 func like(pattern, name string) bool {
+	// A class in brackets is none for NetworkManager; the name of mlx5's driver has brackets.
 	quoted := strings.NewReplacer("[", "\\[", "]", "\\]").Replace(pattern)
 	ok, err := path.Match(quoted, name)
 	return err == nil && ok

@@ -175,6 +175,7 @@ func ParseShared(text string, own Places) Shared {
 // leaveDefaults empties what says the same as a file without it.
 func (s *Shared) leaveDefaults(own Places) {
 	t := &s.Tuning
+	// As opensm does: "Invalid Cached Option Value:sm_priority = 99:Using Default:0" (3.3.23).
 	if s.Priority < 0 || s.Priority > 15 {
 		s.Priority = 0
 	}
@@ -227,6 +228,7 @@ func atoi(s string, otherwise int) int {
 
 func levelOf(flags string) string {
 	n, err := strconv.ParseUint(flags, 0, 8)
+	// Only our four combinations have a name; other bits are somebody's own.
 	for level, f := range LogLevels {
 		if err == nil && f == fmt.Sprintf("0x%02x", n) {
 			return level

@@ -14,6 +14,7 @@ type Secret uint64
 const hidden = "(value not shown)"
 
 // Format implements fmt.Formatter for all verbs.
+// Also %d and %x, and so a struct with a key in it.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
 
 // MarshalText implements encoding.TextMarshaler.

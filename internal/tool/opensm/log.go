@@ -47,6 +47,7 @@ var (
 func ParseLog(text string) Log {
 	var l Log
 	seen := map[string]bool{}
+	// Without keys before anything is kept: lines of it get into messages and into the state.
 	for line := range strings.Lines(LogWithoutKeys(text)) {
 		line = strings.TrimSpace(line)
 		if m := logVersion.FindStringSubmatch(line); m != nil {
@@ -55,6 +56,7 @@ func ParseLog(text string) Log {
 		if m := logState.FindStringSubmatch(line); m != nil {
 			l.States = append(l.States, m[1])
 		}
+		// Each number once: a duplicated GUID alone makes hundreds of ERR 0D01 in a second.
 		if m := logError.FindStringSubmatch(line); m != nil && !seen[m[1]] {
 			seen[m[1]] = true
 			l.Errors = append(l.Errors, line)

@@ -144,6 +144,7 @@ func (p Partition) text() string {
 func ParsePartitions(text string) ([]Partition, error) {
 	var clean strings.Builder
 	for line := range strings.Lines(text) {
+		// The lines stay, so that an error has the number of the file's line.
 		line, _, _ = strings.Cut(line, "#")
 		clean.WriteString(strings.TrimSpace(line) + "\n")
 	}
@@ -202,6 +203,7 @@ func (p *Partition) name(name, key string, assigned bool) error {
 		return nil
 	}
 	n, err := strconv.ParseUint(key, 0, 16)
+	// The top bit is a membership: 0x8001 and 0x0001 are one partition.
 	p.PKey = uint16(n) & DefaultPKey
 	if err != nil || p.PKey == 0 {
 		return fmt.Errorf("%q is no P_Key", key)

@@ -16,6 +16,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
 
+// timeout bounds a query. Without a subnet manager the tool ends by itself, with status 255 and "No
+// SM/SA found on port".
 const timeout = 30 * time.Second
 
 func query(device string, port int, args ...string) shellcmd.Command {
@@ -24,6 +26,7 @@ func query(device string, port int, args ...string) shellcmd.Command {
 }
 
 // Managers asks for the subnet managers of a port's fabric.
+// opensm gives the records of those that it knows, standbys among them.
 func Managers(device string, port int) shellcmd.Command { return query(device, port, "SMIR") }
 
 // Groups asks for the multicast groups of a port's fabric.
@@ -63,6 +66,7 @@ func records(output, begin string) ([]map[string]string, error) {
 			continue
 		}
 		m := fieldLine.FindStringSubmatch(text)
+		// Only the heading of a record and its fields count; the tool may warn between them.
 		if m == nil {
 			continue
 		}
@@ -96,9 +100,11 @@ func ParseManagers(output string) ([]Manager, error) {
 	return managers, nil
 }
 
+// mtus are the codes of MTUs in bytes (InfiniBand Architecture, MCMemberRecord).
 var mtus = []int{0, 256, 512, 1024, 2048, 4096}
 
 // ParseGroups reads the answer of Groups, sorted by address.
+// The subnet administrator gives them in no order of its own.
 func ParseGroups(output string) ([]Group, error) {
 	all, err := records(output, "MCMemberRecord group dump:")
 	if err != nil {

@@ -206,6 +206,7 @@ func ParsePKeys(output string) ([]uint16, error) {
 			if err != nil {
 				return nil, tool.Errorf(n, line, "invalid P_Key %q", word)
 			}
+			// 0x0000 is an entry that is not used; a table has up to 128.
 			if key != 0 {
 				keys = append(keys, uint16(key))
 			}

@@ -28,6 +28,7 @@ type Target struct {
 func query(device string, port int, op string, t Target, more ...string) shellcmd.Command {
 	args := []string{"-C", device, "-P", strconv.Itoa(port)}
 	if t.Route != "" {
+		// Without a LID nothing else finds a node: a fabric without a subnet manager has none.
 		args = append(args, "-D", op, t.Route)
 	} else {
 		args = append(args, op, strconv.Itoa(int(t.LID)))
@@ -44,6 +45,7 @@ func PKeys(device string, port int, t Target, number int) shellcmd.Command {
 // tab list bits of the field before; those with # are headings.
 func fields(output string, each func(n int, line, name, value string) error) error {
 	for n, line := range tool.Lines(output) {
+		// A tool's warnings can stand between; a name with a blank is a sentence, see below.
 		if line == "" || line[0] == '\t' || line[0] == '#' || line[0] == ' ' {
 			continue
 		}

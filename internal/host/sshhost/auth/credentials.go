@@ -55,6 +55,7 @@ func (k *Keys) get(pem, passphrase []byte) (ssh.Signer, error) {
 		return decrypt()
 	}
 	sum := sha256.New()
+	// The length keeps the end of a key and the beginning of a passphrase apart.
 	fmt.Fprintf(sum, "%d\x00", len(pem))
 	_, _ = sum.Write(pem)
 	_, _ = sum.Write(passphrase)

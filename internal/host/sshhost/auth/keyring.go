@@ -55,6 +55,7 @@ func (k *Keyring) Close() {
 // hide it.
 func Load(ctx context.Context, c *Credentials) (*Keyring, error) {
 	k := &Keyring{notes: slices.Clone(c.Notes)}
+	// The agent first: it signs for keys whose file is encrypted or only the public half.
 	held := k.askAgent(ctx, c)
 	var wanted []identity
 	if c.PrivateKey != "" {
@@ -70,6 +71,7 @@ func Load(ctx context.Context, c *Credentials) (*Keyring, error) {
 		switch {
 		case err == nil:
 			wanted = append(wanted, id)
+		// Files of ~/.ssh/config may be missing, as for ssh; the one of the provider may not.
 		case f.Source == SourceKeyFile:
 			k.Close()
 			return nil, err
@@ -104,6 +106,7 @@ func (k *Keyring) choose(wanted []identity, c *Credentials) {
 			rest = append(rest, id.String())
 			continue
 		}
+		// Both or only the key: a certificate alone fails where the authority is not trusted.
 		if certified, ok := certify(id, c, k); ok && len(k.offer) < maxOffers-1 {
 			k.offer = append(k.offer, certified)
 		}
@@ -134,12 +137,14 @@ func (k *Keyring) askAgent(ctx context.Context, c *Credentials) []identity {
 		_ = conn.SetDeadline(deadline) // an agent may hang, waiting for a person
 	}
 	client := agent.NewClient(conn)
+	// Signers have no comments, by which agent_identity may name a key; List has them.
 	keys, err := client.List()
 	if err != nil {
 		k.note("agent: %s: %v", c.Agent, err)
 		return nil
 	}
 	signers, err := client.Signers()
+	// Two questions: a key that came or went between them would give others its comment.
 	if err != nil || len(signers) != len(keys) {
 		k.note("agent: %s: its keys cannot be used: %v", c.Agent, err)
 		return nil
@@ -192,6 +197,7 @@ func matches(id identity, want string) bool {
 // fromFile loads a private key. If the agent holds the same key, the agent's is
 // used: the file may be encrypted, or be a public key only.
 func (k *Keyring) fromFile(f File, c *Credentials, held []identity) (identity, error) {
+	// The public half says which key it is without its passphrase. IdentityFile may name it itself.
 	for _, path := range []string{f.Path + ".pub", f.Path} {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -238,6 +244,7 @@ func KeyAdvice(err error) string {
 }
 
 func parseKey(data []byte, c *Credentials, source string) (identity, error) {
+	// First without the passphrase: it may be meant for another of the keys.
 	signer, err := ssh.ParsePrivateKey(data)
 	var encrypted *ssh.PassphraseMissingError
 	if errors.As(err, &encrypted) {
@@ -264,6 +271,7 @@ func certify(id identity, c *Credentials, k *Keyring) (identity, bool) {
 		candidates = append(slices.Clone(candidates), File{Path: file + "-cert.pub"})
 	}
 	for _, f := range candidates {
+		// The first that fits this key: certificates in the configuration are not bound to a key.
 		if certified, ok := certifiedBy(f, id, k); ok {
 			return certified, true
 		}

@@ -73,6 +73,7 @@ func (l *Login) Choose(ctx *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 		l.Closed = true
 		return nil, l.Failure()
 	}
+	// What it accepts may change after a partial success, so that all of it is kept for the message.
 	for _, m := range ctx.AllowedMethods {
 		if !slices.Contains(l.offered, m) {
 			l.offered = append(l.offered, m)
@@ -91,6 +92,8 @@ func (l *Login) Choose(ctx *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 			l.tried = append(l.tried, "password")
 			return ssh.Password(l.Credentials.Password), nil
 		}
+		// Many servers ask for a password only so (PAM). Spent is set by the answer: a server that asks
+		// nothing has not seen it.
 		if allowed("keyboard-interactive") && !slices.Contains(l.tried, "keyboard-interactive") {
 			l.tried = append(l.tried, "keyboard-interactive")
 			return ssh.KeyboardInteractive(l.answer), nil
@@ -105,6 +108,7 @@ var errNotOurs = errors.New("the server asks for something else than one passwor
 // once. A second question means a wrong password or a second factor.
 func (l *Login) answer(_, _ string, questions []string, echos []bool) ([]string, error) {
 	switch {
+	// Servers end the exchange with an empty question (RFC 4256, section 3.2).
 	case len(questions) == 0:
 		return nil, nil
 	case len(questions) > 1 || echos[0] || l.Spent:

@@ -21,6 +21,7 @@ func (l *Lists) get(files []string) (knownList, error) {
 	}
 	var version strings.Builder
 	for _, f := range files {
+		// Size and time, not a hash: to hash a file is to read it, which is what is saved here.
 		st, err := os.Stat(f)
 		if err != nil {
 			return read() // says what is wrong

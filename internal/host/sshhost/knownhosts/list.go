@@ -55,6 +55,7 @@ func readKnownHosts(files []string) (knownList, error) {
 			return nil, err
 		}
 		lines := bufio.NewScanner(bytes.NewReader(data))
+		// The usual 64 KiB would end the whole list at one long line, and so hide the keys after it.
 		lines.Buffer(nil, 1<<20)
 		for n := 1; lines.Scan(); n++ {
 			l, err := parseKnownLine(lines.Bytes())
@@ -91,6 +92,7 @@ func parseKnownLine(text []byte) (l knownLine, err error) {
 		case fields[0] == "@"+markRevoked:
 			return l, fmt.Errorf("the line withdraws a key that is not understood: %w", err)
 		}
+		// Behind a marker come the names.
 		if strings.HasPrefix(fields[0], "@") {
 			fields = fields[1:]
 		}
@@ -187,6 +189,8 @@ func like(pattern, name string) bool {
 		return pattern == name
 	}
 	p, n, star, mark := 0, 0, -1, 0
+	// One place to go back to is enough for *, and keeps a pattern of many of them linear where a recursion
+	// would take time without bound: the file may come from a repository.
 	for n < len(name) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
@@ -302,6 +306,8 @@ func partsOf(key ssh.PublicKey) []ssh.PublicKey {
 func sameKey(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
 
 // signatureAlgorithms are the ones that a host with a key of this type may use.
+// ssh-rsa names a kind of key and its signature with SHA-1. The same key signs with SHA-2 (RFC 8332),
+// which OpenSSH has demanded by default since 8.8.
 func signatureAlgorithms(keyType string) []string {
 	if keyType == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
@@ -325,12 +331,14 @@ func (d knownList) algorithms(address string) (out []string) {
 		}
 	}
 	supported := ssh.SupportedAlgorithms().HostKeys
+	// An authority vouches for certificates only, so those come before bare keys.
 	if vouched {
 		add(slices.DeleteFunc(slices.Clone(supported), func(a string) bool { return !strings.Contains(a, "-cert-") })...)
 	}
 	for _, l := range known {
 		add(signatureAlgorithms(l.key.Type())...)
 	}
+	// Other kinds last: one host at another port may have any.
 	if len(known) == 0 || portless {
 		add(supported...)
 	}

@@ -25,6 +25,7 @@ func parsePins(lines []string) (pins, error) {
 	for _, line := range lines {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "SHA256:") {
+			// ssh-keygen leaves the padding of base64 out; other programs print it.
 			p.fingerprints = append(p.fingerprints, strings.TrimRight(line, "="))
 			continue
 		}
@@ -51,6 +52,7 @@ func (p pins) allow(key ssh.PublicKey) bool {
 // algorithms returns the signature algorithms of the pinned keys, or nil, which
 // is any, if a fingerprint hides the type of its key.
 func (p pins) algorithms() []string {
+	// Even beside whole keys: to ask for their kinds only would hide the one with the fingerprint.
 	if len(p.fingerprints) > 0 {
 		return nil
 	}

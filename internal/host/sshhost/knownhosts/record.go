@@ -19,6 +19,8 @@ func appendLine(path, line string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	// Appended by one write: another apply may record a host at the same moment. For reading too, because
+	// the last byte is looked at.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err

@@ -102,6 +102,7 @@ func holds(list [][]byte, want []byte) bool {
 	return slices.ContainsFunc(list, func(b []byte) bool { return bytes.Equal(b, want) })
 }
 
+// A serial of 0 is one that the authority did not give; OpenSSH ignores it too (krl.c).
 func (c revokedCerts) names(cert *ssh.Certificate) bool {
 	if len(c.authority) > 0 && !bytes.Equal(c.authority, cert.SignatureKey.Marshal()) {
 		return false
@@ -111,6 +112,7 @@ func (c revokedCerts) names(cert *ssh.Certificate) bool {
 		serial != 0 && (slices.ContainsFunc(c.serials,
 			func(r serialRange) bool { return r.from <= serial && serial <= r.to }) ||
 			slices.ContainsFunc(c.bitmaps, func(b serialBitmap) bool {
+				// The length first: a serial far above the map does not fit an int.
 				return serial >= b.from && serial-b.from < uint64(b.bits.BitLen()) && b.bits.Bit(int(serial-b.from)) == 1
 			}))
 }
@@ -136,6 +138,8 @@ func (r *revokedKeys) list(data []byte) error {
 	in := cryptobyte.String(data)
 	var version uint32
 	var rest cryptobyte.String
+	// Three numbers of 8 bytes: that of the list, its date, its flags. Then a reserved string and the
+	// comment (PROTOCOL.krl).
 	if !in.Skip(len(krlMagic)) || !in.ReadUint32(&version) || version != 1 || !in.Skip(3*8) ||
 		!readString(&in, &rest) || !readString(&in, &rest) {
 		return errKRL

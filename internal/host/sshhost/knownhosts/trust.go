@@ -86,6 +86,7 @@ func NewTrust(h *Host) (*Trust, error) {
 	if t.revoked, err = readRevoked(h.Revoked); err != nil {
 		return nil, err
 	}
+	// A pin replaces the lists: a person named the key for this host. RevokedHostKeys counts all the same.
 	if t.pins, err = parsePins(h.Pins); err != nil || !t.pins.empty() {
 		return t, err
 	}
@@ -114,6 +115,7 @@ func (t *Trust) read() (knownList, error) {
 
 // isAbsent reports whether err says that there is no such file.
 func isAbsent(err error) bool {
+	// ENOTDIR is a file where a directory of the path should be, which is as absent.
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 

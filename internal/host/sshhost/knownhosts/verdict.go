@@ -41,6 +41,7 @@ func (t *Trust) sameAsFirst(key ssh.PublicKey) error {
 }
 
 // verdict says whether a key is known.
+// What is revoked comes first: neither a pin nor an authority makes a withdrawn key good.
 func (t *Trust) verdict(key ssh.PublicKey) error {
 	if l, ok := t.list.revocation(key); ok {
 		return t.checkRevoked(key, l.where())
@@ -70,6 +71,7 @@ func (t *Trust) judge(list knownList, key ssh.PublicKey) error {
 	case same >= 0:
 		t.Vouched = known[same].where()
 		return nil
+	// Before the authorities: a key that differs from a known one is refused under every policy.
 	case len(known) > 0 && !portless:
 		return t.changedKeyError(key, known)
 	case len(authorities) > 0:
@@ -145,6 +147,7 @@ func (t *Trust) accept(key ssh.PublicKey) error {
 	if err != nil {
 		return refusal(err.Error(), ListAdvice(err))
 	}
+	// It may be another key than this: two connections may have met two machines.
 	if known, portless := list.keys(t.name); len(known) > 0 && !portless {
 		return t.judge(list, key)
 	}

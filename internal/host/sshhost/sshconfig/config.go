@@ -95,6 +95,7 @@ type Config struct {
 func ParseJump(spec string) (Config, error) {
 	var c Config
 	rest := strings.TrimSuffix(strings.TrimPrefix(spec, "ssh://"), "/")
+	// The last @ counts, as for ssh: users of a directory may be user@realm.
 	if i := strings.LastIndex(rest, "@"); i == 0 {
 		return Config{}, fmt.Errorf("%q has no user before the @", spec)
 	} else if i > 0 {
@@ -108,6 +109,7 @@ func ParseJump(spec string) (Config, error) {
 		}
 		c.Address, c.Port = name, n
 	}
+	// [2001:db8::1] without a port is no host:port, and keeps its brackets until here.
 	c.Address = strings.TrimSuffix(strings.TrimPrefix(c.Address, "["), "]")
 	if c.Address == "" || strings.ContainsAny(c.Address, " /") {
 		return Config{}, fmt.Errorf("%q is not [user@]host[:port]", spec)
@@ -135,6 +137,7 @@ func (c *Config) Check() error {
 	case strings.ContainsAny(c.SudoPassword, "\n\x00"):
 		return errors.New("the sudo password contains a line break, which sudo cannot read")
 	}
+	// Zero is "not set" here: SetDefaults comes after this.
 	if !slices.Contains([]Become{"", BecomeAuto, BecomeNone, BecomeSudo}, c.Become) {
 		return fmt.Errorf("become %q is none of auto, none, sudo", c.Become)
 	}

@@ -49,6 +49,8 @@ func loadUserConfig(path string) (*userConfig, error) {
 	}
 	if u.path != "" && u.path != ConfigFileNone {
 		u.path = tilde(u.home, u.path)
+		// A file that is named must be there, as with ssh -F; of the two usual ones, one that is missing is
+		// empty.
 		f, err := os.Open(u.path)
 		if err != nil {
 			return nil, fmt.Errorf("the SSH client configuration cannot be read: %w", err)
@@ -57,6 +59,7 @@ func loadUserConfig(path string) (*userConfig, error) {
 	}
 	// For ssh, ~ is the home directory of the account, whatever HOME says; with
 	// another HOME it would read another person's file.
+	// Without any file ssh would only tell its defaults, at the cost of a process for each host.
 	if u.home == account && (u.path != "" || exists(u.userFile()) || exists(systemFile)) {
 		u.ssh, _ = exec.LookPath("ssh")
 	}
@@ -100,6 +103,7 @@ func (u *userConfig) read(path string) error {
 	if err != nil {
 		return fmt.Errorf("the SSH client configuration cannot be read: %w", err)
 	}
+	// Before Decode, whose errors of a Match line name no file.
 	if err = checkMatches(path, u.home, 0); err != nil {
 		_ = f.Close()
 		return err

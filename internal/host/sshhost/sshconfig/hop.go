@@ -42,6 +42,8 @@ func (h *Hop) Same(o *Hop) bool {
 	return reflect.DeepEqual(h.login(), o.login()) && h.Trust.Same(&o.Trust)
 }
 
+// Every setting on which a login depends stands here: one that is left out would have two hosts share
+// a login that is not theirs.
 func (h *Hop) login() []any {
 	return []any{h.Alias, h.Host, h.Port, h.User, h.Proxy, h.Family, h.Bind, h.Timeout, h.Interval, h.Count, h.Keys}
 }

@@ -22,10 +22,12 @@ func (h *Hop) lines(ctx context.Context) map[string][]string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
+	// Three: ssh tells at debug3 which criteria of a Match line hold (OpenSSH's readconf.c).
 	args := append([]string{"-vvv"}, u.question(h.Alias, h.cfg.User, h.cfg.Port)...)
 	cmd := exec.CommandContext(ctx, u.ssh, args...) //nolint:gosec // the operator's own ssh
 	log := Tail{Most: 1 << 20}
 	cmd.Stderr = &log
+	// Only the places are missing then. What is wrong was said when the settings were asked for.
 	if cmd.Run() != nil {
 		return nil
 	}
@@ -76,6 +78,7 @@ func readSections(log string) sections {
 		if strings.Contains(line, "checking match for ") {
 			last = ""
 		}
+		// This line names no place; the criteria before it do.
 		if strings.HasSuffix(line, "match found") && last != "" {
 			s.applied[last] = true
 		}
@@ -102,6 +105,7 @@ func (s *sections) scan(file string, found map[string][]string, depth int) {
 		case keyword == "host":
 			active = s.applied[place]
 		case keyword == "match":
+			// "all" is no criterion of which ssh says that it matched.
 			active = s.applied[place] || strings.EqualFold(words[1], "all")
 		case !active:
 		case keyword == "include":
@@ -116,6 +120,7 @@ func (s *sections) scan(file string, found map[string][]string, depth int) {
 
 // configWords splits a line; a comment has none.
 func configWords(line string) []string {
+	// Keyword and value may be parted by blanks, or by one equals sign (ssh_config(5)).
 	words := strings.Fields(strings.Replace(strings.TrimSpace(line), "=", " ", 1))
 	if len(words) > 0 && strings.HasPrefix(words[0], "#") {
 		return nil
@@ -123,6 +128,7 @@ func configWords(line string) []string {
 	return words
 }
 
+// Relative names are of ~/.ssh in the user's file and of /etc/ssh in the system's (ssh_config(5)).
 func (s *sections) include(pattern, file string, found map[string][]string, depth int) {
 	if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
 		pattern = filepath.Join(s.home, rest)
@@ -139,6 +145,7 @@ func (s *sections) include(pattern, file string, found map[string][]string, dept
 		return // ssh has said so
 	}
 	for _, f := range files {
+		// A file may have come since ssh read the others, or have been unreadable for it.
 		if s.read[f] {
 			s.scan(f, found, depth+1)
 		}

@@ -72,6 +72,9 @@ func checkIncluded(pattern, home string, depth int) error {
 }
 
 // plainMatch reports whether the library reads these criteria as ssh does.
+// kevinburke/ssh_config 1.6.0 refuses user, localuser, originalhost and final, and takes
+// `Match host X exec …` as if the program had said yes. Fedora and RHEL ship `Match final all` in
+// /etc/ssh/ssh_config.d, so that this way is only for machines without ssh.
 func plainMatch(criteria []string) bool {
 	if i := slices.IndexFunc(criteria, func(w string) bool { return strings.HasPrefix(w, "#") }); i >= 0 {
 		criteria = criteria[:i]

@@ -83,6 +83,8 @@ const askTime = 30 * time.Second
 // names and what its version makes of them. It does not connect.
 func (u *userConfig) ask(alias, user string, port int) (*options, error) {
 	args := u.question(alias, user, port)
+	// No caller's context: the answer is kept for all that ask the same, so that one of them who gives up
+	// must not be its end.
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, u.ssh, args...) //nolint:gosec // the operator's own ssh
@@ -104,6 +106,7 @@ func (u *userConfig) ask(alias, user string, port int) (*options, error) {
 	}
 }
 
+// -l and -p only if they are given: they would win over User and Port of the files.
 func (u *userConfig) question(alias, user string, port int) []string {
 	args := []string{"-G"}
 	if u.path != "" {
@@ -134,6 +137,7 @@ func notAccepted(args []string, said string, err error) error {
 func parseAnswer(text string) *options {
 	o := &options{asked: true, values: map[string][]sourcedValue{}}
 	for line := range strings.Lines(text) {
+		// Keywords come in lower case, and the rest of a line is the value, with its blanks.
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		o.values[key] = append(o.values[key], sourcedValue{value, nameOf(key) + " of the SSH client configuration"})
 	}
@@ -167,6 +171,7 @@ func (u *userConfig) parseFiles(alias string) (*options, error) {
 	if err := u.readFiles(); err != nil {
 		return nil, err
 	}
+	// Without ssh no canonical name can be made, and sections would be looked up under the short one.
 	o := &options{values: map[string][]sourcedValue{}}
 	for _, k := range keywords {
 		values, err := u.lines(alias, k)

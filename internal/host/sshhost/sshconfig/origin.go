@@ -78,12 +78,14 @@ func (h *Hop) files(where map[string][]string) (out []Origin) {
 			switch {
 			case f.Source == auth.SourceKeyFile || f.Source == auth.SourceCertificate:
 				source = SourceGiven
+			// Else it is not certain which line has given which file: a line may be left out, or given twice.
 			case len(places) == len(list):
 				source = places[i]
 			}
 			out = append(out, Origin{setting, f.Path, source})
 		}
 	}
+	// A map has no order. Keys before their certificates.
 	slices.SortStableFunc(out, func(a, b Origin) int { return -strings.Compare(a.Setting, b.Setting) })
 	return out
 }

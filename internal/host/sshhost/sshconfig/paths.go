@@ -39,6 +39,7 @@ func paths(text string) (out []string) {
 		return fields(text)
 	}
 	for _, word := range strings.Split(text, " ") {
+		// If the part before is a file already, the next word is a name of its own, relative or not.
 		if n := len(out); n > 0 && !startsPath(word) && !exists(out[n-1]) {
 			out[n-1] += " " + word
 			continue
@@ -50,6 +51,7 @@ func paths(text string) (out []string) {
 	return out
 }
 
+// ssh of Windows prints __PROGRAMDATA__ for the directory of its system, and paths with a drive.
 func startsPath(word string) bool {
 	return strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.HasPrefix(word, "%") ||
 		strings.HasPrefix(word, "$") || strings.HasPrefix(word, "__PROGRAMDATA__") || len(word) > 1 && word[1] == ':'

@@ -42,12 +42,14 @@ func resolveChain(u *userConfig, cfg Config, above []string) ([]*Hop, error) {
 			j.Jumps = []Config{} // reached from the hop before, whatever its own ProxyJump
 		}
 		j.Shared = cfg.Shared
+		// A clone: the jump hosts of one host would else write their names into one array.
 		sub, err := resolveChain(u, j, append(slices.Clone(above), name))
 		if err != nil {
 			return nil, err
 		}
 		chain = append(chain, sub...)
 	}
+	// A message on a jump host's key names another place to pin it than one on the host's.
 	for _, j := range chain {
 		j.Trust.Jump = true
 	}
@@ -112,6 +114,7 @@ const shellWords = "'`\"$;&<>|(){}\n\r\t *?!#~"
 // inherit fills a hop's gaps from the host behind it: the operator's keys and agent,
 // and this machine's files. It takes neither the password, which would be shown to
 // another machine, nor the pinned keys of the host.
+// The passphrase goes along: it opens files of this machine and is sent to nobody.
 func (c Config) inherit(from Config) Config {
 	if c.PrivateKey == "" && c.PrivateKeyFile == "" {
 		c.PrivateKey, c.PrivateKeyFile, c.Certificate = from.PrivateKey, from.PrivateKeyFile, from.Certificate

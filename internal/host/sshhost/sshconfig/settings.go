@@ -21,6 +21,7 @@ func (u *userConfig) hop(cfg Config) (*Hop, error) {
 	}
 	h := &Hop{cfg: cfg, Alias: cfg.Address, Host: cfg.Address, Port: cfg.Port, User: cfg.User, set: set,
 		config: u}
+	// where and who first: the tokens %h, %p and %r of what follows are host, port and user.
 	steps := []func(*Hop) error{u.where, u.who, u.keys, u.certificates, u.useAgent, u.trust, u.times}
 	if err = set.refuse(); err != nil {
 		return nil, err
@@ -148,6 +149,8 @@ func (u *userConfig) certificates(h *Hop) (err error) {
 	return err
 }
 
+// With a key of its own configured the agent is left out: sshd counts each key that is offered
+// (MaxAuthTries, 6 or less), and the one that was meant might not get its turn.
 func (u *userConfig) useAgent(h *Hop) error {
 	named := h.cfg.AgentIdentity != "" || h.cfg.AgentSocket != ""
 	switch {
@@ -173,6 +176,7 @@ func (u *userConfig) findAgent(h *Hop) error {
 	case socket == none:
 		h.Keys.AgentNote = "switched off by IdentityAgent none"
 		return nil
+	// IdentityAgent alone takes $NAME for a variable; elsewhere ssh knows only ${NAME} (ssh_config(5)).
 	case variable && !strings.HasPrefix(name, "{"):
 		h.Keys.Agent = os.Getenv(name)
 	case socket != "SSH_AUTH_SOCK":
@@ -201,6 +205,7 @@ func (u *userConfig) trust(h *Hop) error {
 		}
 	}
 	if h.Trust.Policy == knownhosts.AcceptNew {
+		// A list of this provider's own: what a run without a person accepts shall not be trusted by ssh too.
 		if h.Trust.Record = tilde(u.home, h.cfg.RecordFile); h.Trust.Record == "" {
 			dir, noDir := os.UserConfigDir()
 			if noDir != nil {
@@ -245,6 +250,8 @@ func (u *userConfig) knownHosts(h *Hop) error {
 	return nil
 }
 
+// ssh -G prints ServerAliveInterval 0 where nobody has set it, so that 0 cannot switch keepalives off
+// here. Only the provider's own setting can: a silent host must not hold an apply for ever.
 func (u *userConfig) times(h *Hop) error {
 	seconds := func(set time.Duration, keyword string, usual time.Duration) (time.Duration, error) {
 		if set != 0 {

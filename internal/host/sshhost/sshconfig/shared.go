@@ -30,6 +30,7 @@ func (s *Shared) privateKeys() *auth.Keys {
 }
 
 // userConfig reads the SSH client configuration once.
+// A thousand hosts would else start ssh, or read the files, a thousand times.
 func (s *Shared) userConfig(path string) (*userConfig, error) {
 	read := func() (*userConfig, error) { return loadUserConfig(path) }
 	if s == nil {

@@ -7,6 +7,7 @@ import (
 )
 
 // Tail keeps the last of what a program prints.
+// The last, because a program says at its end why it ends.
 type Tail struct {
 	Most int // bytes; 0 is 2000
 	mu   sync.Mutex

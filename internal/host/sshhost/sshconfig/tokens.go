@@ -49,6 +49,7 @@ func (u *userConfig) token(t byte, h *Hop) (value string, known bool) {
 		return "%", true
 	case 'h':
 		return h.Host, true
+	// As it was asked for, before HostName; %h is after.
 	case 'n':
 		return h.Alias, true
 	case 'k':
@@ -83,6 +84,8 @@ func (u *userConfig) localToken(t byte, h *Hop) (value string, known bool) {
 	case 'L':
 		name, _, _ = strings.Cut(name, ".")
 		return name, true
+	// As OpenSSH makes it: SHA-1 of %l%h%p%r%j (ssh_config(5)). It names files, nothing relies on its
+	// strength.
 	case 'C':
 		jump, _ := h.set.first("ProxyJump")
 		all := name + h.Host + strconv.Itoa(h.Port) + h.User + jumpHost(jump)

@@ -54,9 +54,11 @@ func (l *Conn) Close(why error) {
 	l.once.Do(func() {
 		l.why = why
 		close(l.gone)
+		// The target first: its farewell goes through the hops before it.
 		for i := len(l.clients) - 1; i >= 0; i-- {
 			_ = l.clients[i].Close()
 		}
+		// A hop whose handshake has not ended has a wire, and no client yet.
 		for _, w := range l.wires {
 			_ = w.Close()
 		}
@@ -132,9 +134,12 @@ func (l *Conn) watch(h *sshconfig.Hop) {
 	}
 }
 
+// Any server answers: one that does not know the request has to refuse it (RFC 4254, section 4), and a
+// refusal is a sign of life too.
 func (l *Conn) keepAlive(client *ssh.Client, interval time.Duration, count int) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
+	// Room for one: an answer that comes after the end must not keep its goroutine.
 	answers := make(chan struct{}, 1)
 	pending, missed := false, 0
 	for {
@@ -144,6 +149,7 @@ func (l *Conn) keepAlive(client *ssh.Client, interval time.Duration, count int) 
 		case <-answers:
 			pending, missed = false, 0
 		case <-ticker.C:
+			// One request at a time: on a dead way they would pile up in the kernel's buffer.
 			if pending {
 				if missed++; missed >= count {
 					l.Close(fmt.Errorf("connection lost: %w: %d keepalives in %s without an answer", ErrSilent, missed,
@@ -196,6 +202,7 @@ func (l *Conn) Open(ctx context.Context) (*Channel, error) {
 			c.tries = try
 			return c, nil
 		}
+		// Only a refusal is worth another attempt. It is also the only end after which the connection serves on.
 		if !errors.As(err, &refused) {
 			release()
 			if ctx.Err() == nil {
@@ -213,6 +220,7 @@ func (l *Conn) Open(ctx context.Context) (*Channel, error) {
 			release()
 			return nil, err
 		}
+		// 50, 150 and 450 ms: longer than sshd's process of a session takes to end.
 		pause *= 3
 	}
 }

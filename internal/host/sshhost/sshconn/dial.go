@@ -47,6 +47,7 @@ func Dial(ctx context.Context, name string, chain []*sshconfig.Hop, cfg sshconfi
 			return nil, backoff.Permanent(err)
 		}
 		return l, err
+		// Attempts are the bound; the library's own of 15 minutes would cut a long ConnectTimeout short.
 	}, backoff.WithBackOff(pause), backoff.WithMaxTries(uint(cfg.ConnectAttempts)), backoff.WithMaxElapsedTime(0))
 	if err != nil {
 		return nil, unreachable(name, chain, tries, err)
@@ -78,6 +79,8 @@ func attempt(ctx context.Context, chain []*sshconfig.Hop, sessions int, jumps *J
 	own := chain
 	if before := len(chain) - 1; jumps != nil && before > 0 {
 		w, err := jumps.take(ctx, chain[:before], func(ctx context.Context) (*Conn, error) {
+			// One session is never used: what goes through a jump host are forwarded connections, which sshd's
+			// MaxSessions does not count.
 			return attempt(ctx, chain[:before], 1, nil)
 		})
 		if err != nil {
@@ -108,6 +111,7 @@ func step(ctx context.Context, h *sshconfig.Hop, l *Conn) (*ssh.Client, error) {
 	if err != nil {
 		return nil, connectError(ctx, h, err)
 	}
+	// Before the handshake: who closes the connection meanwhile has to find it.
 	w := &wire{Conn: conn}
 	l.wires = append(l.wires, w)
 	client, seen, err := handshake(ctx, h, w)
@@ -121,6 +125,7 @@ func step(ctx context.Context, h *sshconfig.Hop, l *Conn) (*ssh.Client, error) {
 
 func open(ctx context.Context, h *sshconfig.Hop, l *Conn) (net.Conn, error) {
 	if n := len(l.clients); n > 0 {
+		// The jump host resolves the name, and chooses the family.
 		return l.clients[n-1].DialContext(ctx, "tcp", h.Address())
 	}
 	if l.reach != nil {
@@ -157,7 +162,8 @@ func handshake(ctx context.Context, h *sshconfig.Hop, w *wire) (*ssh.Client, Pro
 		HostKeyCallback:   t.Check,
 		HostKeyAlgorithms: t.Algorithms(),
 		AuthCallback:      l.Choose,
-		ClientVersion:     "SSH-2.0-terraform-provider-infiniband",
+		// sshd logs it, so that the host's owner sees who called.
+		ClientVersion: "SSH-2.0-terraform-provider-infiniband",
 	})
 	if err != nil {
 		return nil, Proof{}, (&meeting{h, w, t, l}).failure(ctx, err)
@@ -175,12 +181,14 @@ func connectError(ctx context.Context, h *sshconfig.Hop, err error) *dialError {
 		e.advice = fmt.Sprintf("ssh would reach this host by the same program, the ProxyCommand of the SSH client "+
 			"configuration. Run it by hand: %s", h.Proxy)
 	case errors.As(err, &dns):
+		// A name that does not exist will not do so in a second.
 		e.passes = dns.IsTemporary || dns.IsTimeout
 		e.advice = fmt.Sprintf("The name %s does not resolve here. Check the host's address, or give it a HostName in "+
 			"~/.ssh/config.", h.Host)
 	case errors.As(err, &refused):
 		e.advice = "The jump host could not connect to this host. Check the address as the jump host sees it, and " +
 			"AllowTcpForwarding there."
+		// A host that boots refuses the jump host too. One that is prohibited stays so.
 		e.passes = refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.advice = fmt.Sprintf("The machine answers, but nothing listens on port %d. Check that sshd runs there and that "+
@@ -190,6 +198,7 @@ func connectError(ctx context.Context, h *sshconfig.Hop, err error) *dialError {
 	default:
 		e.advice = "Check that the host is switched on, that address and port are right, and that no firewall is in between."
 	}
+	// The dialer only says that it was cancelled; the cause has the limit, or who gave up.
 	if cause := context.Cause(ctx); cause != nil {
 		e.err = cause
 		e.passes = errors.Is(cause, os.ErrDeadlineExceeded)
@@ -214,6 +223,7 @@ func (m *meeting) failure(ctx context.Context, err error) *dialError {
 			advice: "The host's SSH server is too old or too restricted for this client; allow one of the algorithms offered."}
 	case context.Cause(ctx) != nil:
 		return m.late(ctx, err)
+	// A program that ends before a key came is a way that was not there, not a handshake that failed.
 	case t.Shown == nil && h.Proxy != "":
 		return connectError(ctx, h, err)
 	case t.Shown == nil:

@@ -43,6 +43,8 @@ func (j *Jumps) take(ctx context.Context, hops []*sshconfig.Hop,
 	j.mu.Lock()
 	most := cmp.Or(j.Most, usualMost)
 	i := slices.IndexFunc(j.all, func(w *way) bool {
+		// In this order: ended is the only one that can change without the lock, and a way that ends later is
+		// noticed by who opens a connection on it.
 		return w.users < most && slices.EqualFunc(w.hops, hops, (*sshconfig.Hop).Same) && !w.ended()
 	})
 	if i < 0 {
@@ -88,6 +90,7 @@ func (j *Jumps) leave(w *way) {
 	}
 	j.drop(w)
 	w.cancel()
+	// In the background: closing waits for the peer, and the lock is held here.
 	go func() {
 		if <-w.done; w.conn != nil {
 			w.conn.Close(ErrDropped)

@@ -35,6 +35,7 @@ func startProxy(h *sshconfig.Hop) (net.Conn, error) {
 		shell := cmp.Or(os.Getenv("SHELL"), "/bin/sh")
 		p.cmd = exec.Command(shell, "-c", "exec "+h.Proxy) //nolint:gosec,noctx // as above
 	}
+	// Without a context: the program lives as long as the line, not as the attempt that started it.
 	isolate(p.cmd)
 	p.cmd.Stderr = p.said
 	// What the program has started may hold its streams longer than it lives.

@@ -78,6 +78,8 @@ func Execute(ctx context.Context, l *Conn, early *EarlyShell, frame shellcmd.Fra
 	ctx, cancel := context.WithTimeoutCause(ctx, limit.After, &LimitError{limit.Name})
 	defer cancel()
 	s := &session{frame: frame, outcome: o, done: make(chan struct{}), changed: make(chan struct{}, 1)}
+	// The script and the first look at its answer belong to the time limit, the wait for a session does not:
+	// others on this host must not use up a command's time.
 	s.start(ch, text)
 	s.wait(ctx, l, ch, limit)
 	go s.end(l, ch, o.Err == nil)
@@ -102,6 +104,7 @@ func StartEarly(ctx context.Context, l *Conn) *EarlyShell {
 	if !l.sessions.TryAcquire(1) {
 		return nil
 	}
+	// Once: both the goroutine and who drops the shell may give the place back.
 	release := sync.OnceFunc(func() { l.sessions.Release(1) })
 	e := &EarlyShell{conn: l, got: make(chan *Channel, 1)}
 	go func() {
@@ -229,6 +232,7 @@ func (s *session) requests(in <-chan *ssh.Request) {
 				_ = s.update(func(o *Outcome) { o.Signal, o.Exited = m.Signal, true })
 			}
 		}
+		// A request without its reply stops the server's side (RFC 4254, section 4).
 		if r.WantReply {
 			_ = r.Reply(false, nil)
 		}
@@ -299,6 +303,7 @@ func (s *session) settle(ctx context.Context, l *Conn, limit Limit) error {
 				return nil
 			}
 			quiet = after(limit.Quiet)
+		// Only until the script's first line: after that the command's own limit holds.
 		case <-late.C:
 			if err := s.silence(limit.Start); err != nil {
 				return err

@@ -22,6 +22,7 @@ func (w *wire) Write(p []byte) (int, error) {
 
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
+	// One wait for any number of reads: an answer may come in pieces.
 	if n > 0 && w.written.Swap(false) {
 		w.turns.Add(1)
 	}
