@@ -201,6 +201,98 @@ func TestDrain_looks_again(t *testing.T) {
 	}
 }
 
+// What a plan shows runs, whatever the host has by then: the state keeps it. Of an interface that is down a plan leaves it
+// open, so that one which somebody has put up is drained.
+func TestDrain_as_the_plan_shows(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	c := drainCases(w)[2]
+	address, drain := c.quiet[0].Address(), "echo drain >>/root/log"
+	ws := w.drained(host, c.kind, drain, "echo resume >>/root/log")
+	link := func(state string) { w.Run(host, "ip link set dev ibp1s0 "+state) }
+	mustApply(t, ws, c.quiet)
+	for _, step := range []struct {
+		before, since, shows, runs string
+	}{
+		{"up", "up", "[" + drain + "]", "[drain resume]"},
+		{"up", "down", "[" + drain + "]", "[drain resume]"},
+		{"down", "up", fmt.Sprint(Unknown), "[drain resume]"},
+		{"down", "down", fmt.Sprint(Unknown), "[]"},
+	} {
+		c.quiet, c.loud = c.loud, c.quiet
+		link(step.before)
+		plan := cleanPlan(t, ws, c.quiet)
+		if got := fmt.Sprint(plan.Get(address, "drains")); got != step.shows {
+			t.Errorf("%+v: the plan shows %s", step, got)
+		}
+		link(step.since)
+		applyStep(t, ws, plan, "")
+		ran := fmt.Sprint(w.lines(host))
+		if kept := ws.Get(address, "drains") != nil; ran != step.runs || kept != (ran != "[]") {
+			t.Errorf("%+v: ran %s, and the state keeps %v", step, ran, ws.Get(address, "drains"))
+		}
+		emptyPlan(t, ws, c.quiet)
+	}
+}
+
+// A new block for an instance of ours that runs: whether it is restarted is open, as in a replacement, which has stopped it.
+func TestDrain_of_an_instance_without_state(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	c := drainCases(w)[1]
+	address := c.quiet[0].Address()
+	mustApply(t, w.Workspace(), c.quiet)
+	ws := w.drained(labs.Intel9, c.kind, "echo drain >>/root/log", "echo resume >>/root/log")
+	plan := cleanPlan(t, ws, c.loud)
+	applyStep(t, ws, plan, "")
+	if ran := fmt.Sprint(w.lines(labs.Intel9)); plan.Get(address, "drains") != Unknown || ran != "[drain resume]" ||
+		ws.Get(address, "drains") == nil {
+		t.Errorf("the plan shows %v, ran %s, the state has %v", plan.Get(address, "drains"), ran, ws.Get(address, "drains"))
+	}
+}
+
+// Link types that wait in the card for a restart of the host: it drains, and nothing else does.
+func TestDrain_once_with_a_restart(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	mustApply(t, w.ws, w.link("ib", "none"))
+	ws := w.drained(labs.Intel9, "link_type", "echo drain >>/root/log", "echo resume >>/root/log")
+	ws.State = w.ws.State
+	ws.Provider["hosts"].(map[string]any)[labs.Intel9].(map[string]any)["reboot"].(map[string]any)["allowed"] = true
+	plan := cleanPlan(t, ws, w.link("eth", "reboot"))
+	applyStep(t, ws, plan, "")
+	if ran := fmt.Sprint(w.lines(labs.Intel9)); ran != "[drain resume]" || plan.Get("infiniband_link_type.it", "drains") == nil {
+		t.Errorf("ran %s; the plan shows %v", ran, plan.Get("infiniband_link_type.it", "drains"))
+	}
+}
+
+// A replacement removes the interface and does not drain for that; the create drains as its plan shows.
+func TestDrain_of_a_replacement(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	c := drainCases(w)[2]
+	ws := w.drained(host, c.kind, "echo drain $("+c.probe+") >>/root/log", "echo resume $("+c.probe+") >>/root/log")
+	o := newOperator(t, w, nil, buildProvider(t))
+	apply := func(cfg Config, args ...string) (shown string) {
+		o.write("main.tf", Required+HCL(ws.Provider, cfg))
+		shown = o.says(0, append([]string{"plan", "-out=p"}, args...)...)
+		o.says(0, "apply", "p")
+		return shown
+	}
+	apply(c.quiet)
+	shown, state := apply(c.loud, "-replace="+c.loud[0].Address()), o.says(0, "state", "show", c.loud[0].Address())
+	if got := fmt.Sprint(w.lines(host)); got != "[drain connected resume datagram]" ||
+		!strings.Contains(shown, "+ drains = [") || !strings.Contains(state, "drains = [") {
+		t.Errorf("the commands saw %s; plan and state:\n%s\n%s", got, shown, state)
+	}
+	o.says(0, "plan", "-detailed-exitcode")
+}
+
 // Around a burn the commands run once, with its restart if it has one.
 func TestDrain_around_a_burn(t *testing.T) {
 	t.Parallel()

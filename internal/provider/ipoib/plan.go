@@ -46,8 +46,9 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 	return held
 }
 
-// Foresee has the interface up with what is asked for, or the apply fails.
+// Foresee has the interface up with what is asked for, or the apply fails. One that is down may be up by then.
 func (o object) Foresee(_ context.Context, s *step, first *found.Look, kept found.Seen) {
+	s.Interrupts = types.BoolUnknown()
 	s.Plan.Up, s.Plan.Effective = types.BoolValue(true), types.ObjectNull(effectiveTypes)
 	if !s.Ask.Config.DHCP4 {
 		s.Plan.Leased = types.StringNull()
@@ -59,12 +60,14 @@ func (o object) Foresee(_ context.Context, s *step, first *found.Look, kept foun
 		s.Plan.foresee(s.State, first.Sources(), s.Held)
 		change := judge.Announce(first, was.Config, kept, s.Ask)
 		s.Plan.Change = attribute.PlannedChange(change, s.State.Change)
-		if s.Interrupts = s.State.Up; change == "" {
-			s.Interrupts = types.BoolUnknown()
+		if change != "" && s.State.Up.ValueBool() {
+			s.Interrupts = types.BoolValue(true)
 		}
 		return
 	}
-	s.Interrupts = types.BoolValue(first.Interrupts(s.Ask))
+	if first.Interrupts(s.Ask) {
+		s.Interrupts = types.BoolValue(true)
+	}
 	if first.Silence == "" {
 		s.Plan.Change = attribute.OrNull(judge.AnnounceNew(first, s.Ask))
 	}

@@ -176,6 +176,9 @@ func (r *CardResource[M, Q, L, S]) write(ctx context.Context, c session.Change, 
 	o, can := r.object.(cardInterrupter[M, Q, L, S])
 	d := Drain{Resource: &r.Resource, Name: s.At.Ref.Host, Host: s.At.Host, What: r.kind.what(s.At.Ref),
 		Shown: &f.Drains, Begins: can && o.Interrupts(s), Diags: c.Diags}
+	if f.Announced() && !f.Restarts.IsUnknown() {
+		d.Shown = new(types.List) // the restart drains
+	}
 	err := d.Around(ctx, func(ctx context.Context) (applyErr error) {
 		done, notes, applyErr = r.object.Apply(ctx, s)
 		return applyErr

@@ -74,12 +74,13 @@ type Drain struct {
 	Diags  *diag.Diagnostics
 }
 
-// Applies reports whether the commands run: the plan has shown that or left it open, and the change interrupts.
+// Applies reports whether the commands run: the plan has shown that, or it has left it open and the change interrupts.
+// What a plan shows runs also where nothing is interrupted any more: a state cannot say that it did not.
 func (d Drain) Applies() bool {
 	if d.Shown.IsUnknown() {
 		*d.Shown = PlannedDrains(d.Resource, d.Name, types.BoolValue(d.Begins), types.ListNull(types.StringType), d.Diags)
 	}
-	return d.Begins && !d.Shown.IsNull() && drainsAround(d.Resource, d.Name)
+	return !d.Shown.IsNull() && drainsAround(d.Resource, d.Name)
 }
 
 // Around makes a change, and runs the commands of its host around it where they apply. A drain command that fails stops

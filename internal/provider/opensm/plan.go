@@ -100,7 +100,9 @@ func (o object) Foresee(ctx context.Context, s *step, first *found.Look, kept op
 		s.Plan.PackageVersion, b.Packages = types.StringUnknown(), packages(first)
 	}
 	s.Plan.Change = types.StringValue(judge.Announce(b, s.Ask))
-	s.Interrupts = restarts(s.Plan.Change.ValueString())
+	if s.Interrupts = restarts(s.Plan.Change.ValueString()); first.Managed {
+		s.Interrupts = types.BoolUnknown() // it may run, unless the first half of a replacement has stopped it
+	}
 }
 
 // restarts reports whether a change that is announced restarts the instance; unknown of none.
