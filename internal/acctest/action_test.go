@@ -40,6 +40,10 @@ func TestAction_runBenchmark(t *testing.T) {
 	if n := strings.Count(progress, "measuring"); n != 1 || w.Count(labs.Intel9, "iperf3", "-c") == before {
 		t.Errorf("it measured %d times:\n%s", n, progress)
 	}
+	if notes := w.Run(labs.Intel9, "cat "+stateDir+"/benchmarks"); !strings.HasPrefix(notes, "verified\t") ||
+		!strings.Contains(notes, "\twhat=benchmark\tobject=iperf3\t") {
+		t.Errorf("the notes of the client are %q", notes)
+	}
 	for _, c := range []struct {
 		name  string
 		attrs map[string]any

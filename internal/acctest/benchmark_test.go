@@ -3,6 +3,8 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +92,32 @@ func TestBenchmark_life(t *testing.T) {
 	if now := w.Count(labs.Intel9, "iperf3", "-c"); now <= runs {
 		t.Errorf("a trigger measured nothing: %d runs before, %d now", runs, now)
 	}
+
+	// Each result is a line of the notes of the client, also one that failed the apply; nothing else is.
+	const notes = stateDir + "/benchmarks"
+	lines := strings.Split(strings.TrimSpace(w.Run(labs.Intel9, "cat "+notes)), "\n")
+	line := regexp.MustCompile(`^(verified|failed)\ttime=\S+\tid=\w+\tby=[^\t]+\twhat=benchmark\tobject=iperf3, 4 streams\t` +
+		`from=intel9, ibp1s0\tto=xeon2zfs, 172\.16\.0\.10\ttext=[0-9.]+ Gb/s, min_gbps = ([0-9]+); connected MTU \d+, ` +
+		`56 Gb/sec \(4X FDR\)\t\.$`)
+	var noted []string
+	for _, l := range lines {
+		m := line.FindStringSubmatch(l)
+		if m == nil {
+			t.Fatalf("not a result: %q", l)
+		}
+		noted = append(noted, m[1]+" "+m[2])
+	}
+	if want := []string{"verified 20", "failed 50", "failed 70", "verified 1", "failed 50", "failed 50"}; !slices.Equal(noted, want) {
+		t.Errorf("noted %q, want %q", noted, want)
+	}
+	w.Run(labs.Intel9, "rm "+notes+" && mkdir "+notes)
+	unnoted := with(map[string]any{"triggers": map[string]any{"firmware": "unnoted"}})
+	if diags = mustApply(t, ws, unnoted); !strings.Contains(diags.String(),
+		"Not noted: result of benchmark intel9/xeon2zfs/iperf3") {
+		t.Errorf("no warning of a note that cannot be written:\n%s", diags)
+	}
+	emptyPlan(t, ws, unnoted)
+	w.Run(labs.Intel9, "rmdir "+notes)
 
 	// A provider that was killed leaves a server; it ends by itself.
 	w.Run(labs.Xeon2zfs, "systemd-run --quiet --collect --unit=infiniband-benchmark.service --property=RuntimeMaxSec=36000 -- iperf3 -s -1 -B 172.16.0.10 -p 5201")

@@ -128,7 +128,7 @@ managed: changes finding host
 nodenames: changes explain finding ib inventory managed platform hosts safety tool
 sriov: changes finding ib inventory managed platform hosts safety shellcmd tool
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
-benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
+benchmark: changes finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: atomicfile explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity rdma benchmark nodenames port sriov memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port sriov provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: explain host inventory platform finding safety +framework
@@ -145,7 +145,7 @@ command/record: fabric hca/backup hca/cards hca/record host hosts inventory plat
 recording: -context -os -os/exec
 recording/pseudonym: -context -os -os/exec
 recording/secret: -context -os -os/exec
-command/report: atomicfile boards fabric fact finding hca/backup hca/cards hca/record hosts ib inventory opensm/found platform provider/attribute provider/diagnostic command command/check command/target -os -os/exec
+command/report: atomicfile benchmark boards changes fabric fact finding hca/backup hca/cards hca/record hosts ib inventory opensm/found platform provider/attribute provider/diagnostic command command/check command/target -os -os/exec
 command/review: command finding provider/diagnostic -os/exec
 command/rollout: command provider/diagnostic
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec

@@ -14,9 +14,9 @@ import (
 // Text is a result in words.
 func (t Test) Text(r Result) string {
 	if t.Latency {
-		return fmt.Sprintf("%.3g µs", r.LatencyUS)
+		return fmt.Sprintf("%.3g %s", r.LatencyUS, t.Unit())
 	}
-	return fmt.Sprintf("%.3g Gb/s", r.Gbps)
+	return fmt.Sprintf("%.3g %s", r.Gbps, t.Unit())
 }
 
 // Check finds what speaks against a benchmark on one of its hosts; role is the

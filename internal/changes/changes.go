@@ -3,6 +3,7 @@ package changes
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	_ "embed" // the script is a file so that a shell checker can read it
 	"fmt"
 	"os"
@@ -40,6 +41,10 @@ const (
 	Names    = "node_names"
 	VFs      = "virtual_functions"
 )
+
+// Benchmark is no change. Its results have a file of their own, so that a lab that is measured each hour keeps
+// the notes of its changes.
+const Benchmark = "benchmark"
 
 // Change is one change of a host.
 type Change struct {
@@ -91,14 +96,25 @@ func (n *Note) End(ctx context.Context, h host.Host, outcome Outcome, text strin
 		return ""
 	}
 	n.change.Text = text
-	// Also after Ctrl-C.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
-	defer cancel()
-	if _, err := h.Run(ctx, n.write(string(outcome))); err != nil {
+	if err := n.send(ctx, h, outcome); err != nil {
 		return fmt.Sprintf("How this change ended is not noted on %s, so that the command history does not show it: %v",
 			h.Name(), err)
 	}
 	return ""
+}
+
+// Add notes in one line what has no begin; c has its Outcome.
+func Add(ctx context.Context, h host.Host, c Change) error {
+	c.ID, c.Operator = rand.Text(), cmp.Or(c.Operator, Operator())
+	return (&Note{change: c}).send(ctx, h, c.Outcome)
+}
+
+func (n *Note) send(ctx context.Context, h host.Host, outcome Outcome) error {
+	// Also after Ctrl-C.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+	defer cancel()
+	_, err := h.Run(ctx, n.write(string(outcome)))
+	return err
 }
 
 // Close notes the end of a change that ended with err, or was proven.
@@ -118,7 +134,11 @@ func (n *Note) write(event string) shellcmd.Command {
 	if c.Text != "" {
 		fields = append(fields, "text="+line(c.Text))
 	}
-	return shellcmd.Script("note-change", noteScript, inventory.StateDir, strconv.Itoa(limit), event,
+	file := "changes"
+	if c.What == Benchmark {
+		file = "benchmarks"
+	}
+	return shellcmd.Script("note-change", noteScript, inventory.StateDir, file, strconv.Itoa(limit), event,
 		strings.Join(fields, "\t")).AsRoot().WithTimeout(endLimit)
 }
 

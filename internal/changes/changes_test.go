@@ -188,7 +188,7 @@ func TestScript_keeps_the_newest(t *testing.T) {
 	shells(t, func(t *testing.T, m *machine) {
 		run := func(id string, limit int) {
 			t.Helper()
-			args := slices.Concat(m.shell[1:len(m.shell)-1], []string{"-c", noteScript, "sh", m.dir, strconv.Itoa(limit),
+			args := slices.Concat(m.shell[1:len(m.shell)-1], []string{"-c", noteScript, "sh", m.dir, "changes", strconv.Itoa(limit),
 				"verified", "id=" + id + fields})
 			if out, err := exec.CommandContext(t.Context(), m.shell[0], args...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)

@@ -221,7 +221,7 @@ func TestSurface_cards_have_no_lists(t *testing.T) {
 
 // notImported are resources that no import can find, with the reason.
 var notImported = map[string]string{
-	"infiniband_benchmark":       "a measurement is in the state alone; no host keeps it",
+	"infiniband_benchmark":       "a measurement belongs to its time; of past ones a host has one line each",
 	"infiniband_fabric_baseline": "what a fabric was is in the state alone; no host keeps it",
 }
 

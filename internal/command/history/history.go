@@ -18,8 +18,8 @@ import (
 const text = `Shows what this provider has changed on each HOST, oldest first: when, who, what,
 from what to what, and how it ended. Firmware, GUIDs, link types, settings,
 virtual functions, ports, subnet managers, names and interfaces are noted on their host,
-whatever machine the change came from. It opens no card, takes no lock and changes
-nothing.
+whatever machine the change came from, and benchmarks on their client. It opens no card,
+takes no lock and changes nothing.
 
 ` + target.Help + `
 

@@ -159,6 +159,9 @@ func TestHistory_as_the_guide_shows_it(t *testing.T) {
 			To: "port 1 ib, stored in modprobe.d", By: alice, Result: "verified"},
 		{Time: "2026-01-02T03:09:20Z", Object: port, What: "opensm", From: "none", To: "priority 14, standard options",
 			By: alice, Result: "begun", Text: changes.NotNoted},
+		{Time: "2026-01-02T03:20:31Z", Object: "iperf3, 4 streams", What: "benchmark", From: "intel9, ibp1s0",
+			To: "xeon2zfs, 172.16.0.10", By: alice, Result: "verified",
+			Text: "40.125 Gb/s, min_gbps = 35; connected MTU 9216, 56 Gb/sec (4X FDR)"},
 	}}}, command.Streams{Out: &out, Err: &out})
 	if !strings.Contains(string(guide), "```text\n"+out.String()+"```\n") {
 		t.Errorf("the guide lacks\n%s", &out)

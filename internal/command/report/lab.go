@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/check"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
@@ -36,6 +38,7 @@ type machine struct {
 	Failure string              // why it was not read, in one line
 	Advice  string              // what to do about that
 	Changes []record.Change     // newest first
+	Results []benchmark.Noted   // newest first
 	Unsure  string              // why changes may be missing
 	Backups map[ib.PCIAddress]time.Time
 	on      *hosts.Host
@@ -76,9 +79,23 @@ func lookAt(ctx context.Context, t *target.Target) *machine {
 	case past.Damaged > 0:
 		m.Unsure = fmt.Sprintf("%d of its notes cannot be understood", past.Damaged)
 	}
-	m.Changes = past.Changes(diagnostic.Line)
-	slices.Reverse(m.Changes)
+	m.remember(past, past.Changes(diagnostic.Line))
 	return m
+}
+
+// mostResults bounds the results of one host: a host that lies may have any number.
+const mostResults = 200
+
+// remember takes what is noted on a host, newest first: its changes and, by themselves, its benchmarks.
+func (m *machine) remember(past record.Look, all []record.Change) {
+	slices.Reverse(all)
+	m.Changes = slices.DeleteFunc(all, func(c record.Change) bool { return c.What == changes.Benchmark })
+	for _, c := range slices.Backward(past.Noted) {
+		if n, ok := benchmark.Read(c); ok && len(m.Results) < mostResults {
+			m.Results = append(m.Results, n)
+		}
+	}
+	slices.SortStableFunc(m.Results, func(a, b benchmark.Noted) int { return b.Time.Compare(a.Time) })
 }
 
 // explain notes why the host was not read: the step that looking at it has ended with.

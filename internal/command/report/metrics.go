@@ -49,7 +49,7 @@ func (l *lab) metrics(now time.Time) []byte {
 	made := gauge("report_timestamp_seconds", "When the hosts were read, in seconds since 1970.")
 	made.samples = []string{fmt.Sprintf("%s %d", made.name, now.Unix())}
 	all := slices.Concat([]*family{made}, l.hostMetrics(), l.cardMetrics(), l.portMetrics(), l.fabricMetrics(),
-		l.linkMetrics(), l.issueMetrics())
+		l.linkMetrics(), l.benchmarkMetrics(), l.issueMetrics())
 	var b bytes.Buffer
 	for _, f := range all {
 		if len(f.samples) > 0 {

@@ -35,6 +35,7 @@ type view struct {
 	Unseen  *table
 	Issues  []*issue
 	Fabrics []fabricView
+	Results []*table
 	Tables  []*table
 }
 
@@ -53,7 +54,7 @@ type fabricView struct {
 
 // page is the whole page. Nothing of it comes from elsewhere, and the policy forbids what did.
 func (l *lab) page(now time.Time) ([]byte, error) {
-	v := view{Made: date(now), Unseen: l.unseen(), Issues: l.issues(), Tables: l.tables(),
+	v := view{Made: date(now), Unseen: l.unseen(), Issues: l.issues(), Tables: l.tables(), Results: l.benchmarkTables(),
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'", hash(style), hash(script)),
 		Style:  template.CSS(style), Script: template.JS(script)} //nolint:gosec // files of this package
 	for i, f := range l.Fabrics {

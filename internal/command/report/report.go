@@ -20,8 +20,8 @@ import (
 
 const text = `Reads each HOST as check and history do, lets one host look at each fabric, and writes
 what was found as one HTML page: hosts, cards, firmware, ports, cables, subnet managers,
-partitions, interfaces, findings, last changes. The page needs nothing else and no
-network. It holds no secret. It reads only.
+partitions, interfaces, findings, benchmarks, last changes. The page needs nothing else
+and no network. It holds no secret. It reads only.
 
 With -metrics it writes the same for Prometheus: a file for the textfile collector of
 node_exporter. Files are replaced whole, and left as they are if the command is interrupted.

@@ -27,6 +27,7 @@ const (
 	hostileSerial = `MT"><script>alert(1)</script>`
 	hostileSystem = "Ubuntu </style></title><script>alert(2)</script>\x1b]0;pwned\x07 24.04"
 	hostileSwitch = `"><img src=x onerror=alert(3)>`
+	hostileServer = `node0</title></svg><script>alert(4)</script>`
 	managementKey = "0x1d5ec2e7c0ffee00"
 	sudoPassword  = "correct-horse-battery"
 )
@@ -49,6 +50,7 @@ func troubled(t *testing.T) (w *acctest.Lab, hosts []string) {
 	w.Put("node001", "/etc/opensm/opensm.conf", "m_key "+managementKey+"\n")
 	w.Put("node001", inventory.StateDir+"/changes", "begun\ttime=2026-01-02T03:04:05Z\tid=x\twhat=opensm\tobject=port "+
 		hostileSwitch+"\tby=alice@desk\tfrom=none\tto=priority 14\t.\nended\tid=x\toutcome=verified\t.\n")
+	w.Put("node001", inventory.StateDir+"/benchmarks", benchmarks)
 	w.Put("node001", inventory.StopDir+"/20260102T030405Z-1", inventory.Stop{Host: "node002", PCI: "0000:01:00.0",
 		At: "2026-01-02T03:04:05.000Z", Operator: "alice@desk", Root: "a", Why: "the flash does not verify"}.Text())
 	w.Limit(labsim.CardEnd("node002", "0000:01:00.0", 1), labsim.QDR4X)

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -33,6 +34,8 @@ type cell struct {
 	Text string
 	Mark string // "bad" or "warn" colours it
 	More string // is folded away below Text
+	// Picture is drawn by this package and holds no text of a host.
+	Picture template.HTML
 }
 
 // shown is the number of rows up to which a table is open at first.

@@ -17,8 +17,9 @@ import (
 var NewAction = actions.New(actions.Kind[asked]{
 	Name: "infiniband_run_benchmark",
 	Description: "Measures bandwidth or latency between two hosts, as `infiniband_benchmark` does, and shows " +
-		"the result as progress. No state keeps it. Use it to measure again after a change, by an `action_trigger` or by " +
-		"`terraform apply -invoke`; use the resource to keep a result and to compare with it.\n\n" +
+		"the result as progress. No state keeps it; the client notes it, and " +
+		"[`report`](../guides/report.md#benchmarks-over-time) shows results over time. Use it to measure again after a " +
+		"change, by an `action_trigger` or by `terraform apply -invoke`; use the resource to keep a result and to compare with it.\n\n" +
 		"A result that misses `min_gbps`, `max_latency_us` or the matching entry of `limits` is an error. With " +
 		"`on_miss = \"warn\"` it is a warning. A run that takes longer than 15 minutes fails. " +
 		"A missing program is installed, and the plan says so (PF003).",

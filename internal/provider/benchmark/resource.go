@@ -108,8 +108,14 @@ func measure(ctx context.Context, data *session.Data, m asked, d ops.Request, pr
 			return nil
 		}
 		var runErr error
-		result, runErr = ops.Run(ctx, server, client, d, progress)
-		return runErr
+		if result, runErr = ops.Run(ctx, server, client, d, progress); runErr != nil {
+			return runErr
+		}
+		if noted := ops.Note(ctx, client, server.Name(), d, result, m.limits()); noted != nil {
+			diags.AddWarning("Not noted: result of benchmark "+m.identity(), "The commands history and report will not "+
+				"show this result. The measurement itself is not affected.\n\nReason: "+diagnostic.Line(noted.Error()))
+		}
+		return nil
 	})
 	diagnostic.AddError(diags, what, err)
 	if diags.HasError() {

@@ -21,9 +21,11 @@ import (
 )
 
 const description = "Measures bandwidth or latency between two hosts with `iperf3`, `qperf` or `perftest`. The state " +
-	"keeps the result and its circumstances. The apply measures when it creates the resource, and " +
+	"keeps the result and its circumstances, and the client notes it: `history` prints the notes, and " +
+	"[`report`](../guides/report.md#benchmarks-over-time) shows results over time. The apply measures when it " +
+	"creates the resource, and " +
 	"again when an argument or `triggers` changes. A refresh reads nothing. A result that misses " +
-	"`min_gbps`, `max_latency_us` or the matching entry of `limits` fails the apply and is not kept. " +
+	"`min_gbps`, `max_latency_us` or the matching entry of `limits` fails the apply and is not kept in the state. " +
 	"With `on_miss = \"warn\"` it is a warning.\n\n" +
 	"The server runs as the transient systemd unit `infiniband-benchmark.service` with a time limit, so it ends even if " +
 	"Terraform is killed. A host takes part in one benchmark at a time. If the " +
@@ -37,7 +39,7 @@ const description = "Measures bandwidth or latency between two hosts with `iperf
 	"latency with qperf. A QLogic IBA7322 (QDR): about 10 Gb/s, limited by the CPU of the iperf3 server. An old " +
 	"InfiniHost III (SDR and DDR): 6.4 Gb/s with one stream. " +
 	"A single stream in datagram mode is always slow. Numbers of the simulated lab prove nothing about hardware.\n\n" +
-	"A measurement cannot be imported. Destroying the resource forgets it; installed packages stay."
+	"A measurement cannot be imported. Destroying the resource forgets it; installed packages and the notes of hosts stay."
 
 var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "installation and measurement, with the wait for other changes of both hosts",

@@ -45,7 +45,8 @@ func describe() schema.Schema {
 	}
 	return schema.Schema{
 		MarkdownDescription: "Lists what this provider has changed on a host: when, by whom, what, from what to what, and " +
-			"how it ended. Every change is noted on its host, whatever machine it came from. The command `history` shows the same. " +
+			"how it ended. Every change is noted on its host, whatever machine it came from. So is the result of a benchmark, " +
+			"on its client. The command `history` shows the same. " +
 			"Reading opens no card and takes no lock.",
 		Attributes: map[string]schema.Attribute{
 			"id": text("The name of the host."),
@@ -58,17 +59,17 @@ func describe() schema.Schema {
 					"time": text("When it began, by the clock of the host, as `2026-01-02T03:04:05Z`; `unknown` if that is not " +
 						"noted."),
 					"what": text("`burn`, `restore` or `guids` of a card, or the resource without its prefix: `link_type`, `port`, " +
-						"`opensm`, `ipoib_interface`."),
-					"object": text("Card, port or interface."),
-					"from":   text("What was there before; `none`, or `unknown` if that is not noted."),
-					"to":     text("What was asked for; `none` for a removal."),
+						"`opensm`, `ipoib_interface`, `benchmark`."),
+					"object": text("Card, port or interface; the test of a benchmark."),
+					"from":   text("What was there before; `none`, or `unknown` if that is not noted. Of a benchmark, the client."),
+					"to":     text("What was asked for; `none` for a removal. Of a benchmark, the server with its address."),
 					"by":     text("User, machine and process of the apply."),
 					"result": text("How it ended: `verified` (read back, as asked for), `undone` (the host has what it had before), " +
 						"`failed`, or `begun` (the change still runs, or its apply was killed). For firmware and GUIDs also `running`, " +
 						"`burned`, `differs`, `refused`, `interrupted` and `unclear`, as `watch` says."),
 					"failure": text("Whether the same command may succeed after a write of firmware or GUIDs that did not: " +
 						"`passing` (it may be tried again) or `lasting` (a retry does not help). Null if the cause is not known."),
-					"text":     text("More on the result; null if there is nothing to say."),
+					"text":     text("More on the result, such as that of a benchmark; null if there is nothing to say."),
 					"identity": text("Identity of the card, for firmware and GUIDs."),
 					"backup_path": text("Directory with what the change replaced, on the machine that ran the apply; null if " +
 						"there is none."),

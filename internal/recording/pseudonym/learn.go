@@ -95,7 +95,9 @@ var (
 		`|\bendpoint\s*[:=]\s*["']?([A-Za-z][\w.-]*):\d` +
 		`|\b(?:nfs)?root=(?:nfs4?:)?([A-Za-z][\w.-]*):/` +
 		`|^\|?\s*(?:[\w-]+\.)?(?:anonymous-)?identity\s*[:=]\s*["']?([^\s"',}\]]+)` +
-		`|[\s,](?:username|user)=([^\s,"']+)`)
+		`|[\s,](?:username|user)=([^\s,"']+)` +
+		// the ends of a benchmark in the notes of a host
+		`|\b(?:from|to)=([A-Za-z][\w.-]*), [^\s,]+\t`)
 	dotted = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9][A-Za-z0-9_-]*)+`)
 	// servers are those of mounts and of power supplies.
 	servers = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs|^\|//([A-Za-z][\w.-]*)/\S* \S+ (?:cifs|smb)` +
@@ -147,7 +149,7 @@ func (t *Table) learnNames(text string) {
 		}
 	}
 	for _, m := range whole.FindAllStringSubmatch(text, -1) {
-		t.whole([]string{"machine", "server", "server", "user", "user"}, m[1:])
+		t.whole([]string{"machine", "server", "server", "user", "user", "machine"}, m[1:])
 	}
 	for _, name := range dotted.FindAllString(text, -1) {
 		t.dotted[strings.ToLower(name)] = true

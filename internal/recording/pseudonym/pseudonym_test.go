@@ -181,6 +181,7 @@ func TestReplace_names_serials_and_keys(t *testing.T) {
 		"[VU] Vendor specific: MT1234X00001MLNXS0D0F0", "|vault.example.net:/tank /mnt nfs4 rw", "|//filer/x /mnt cifs rw",
 		"@run 0\tups eaton@power", "	    ata-WDC_WD40EFRX-68N32N0_WD-WCC7K1234567  ONLINE",
 		"00:ff:ff:ff:ff:12:40:1b:80:01:00:00:00:00:00:00:ff:ff:ff:ff", "ff12:401b:8001::1", "pkey....................0x8001",
+		"\tfrom=apollo, ibp1s0\tto=minerva, 10.0.0.2\ttext=1 Gb/s", "\tfrom=none\tto=priority 14, standard options\t.",
 	}, "\n"))
 	lines := strings.Split(got[0], "\n")
 	serial := one(t, lines[1], `\[SN\] Serial number: (MT\d{4}[A-Z]\d{5})`)[0]
@@ -196,12 +197,13 @@ func TestReplace_names_serials_and_keys(t *testing.T) {
 		"[VU] Vendor specific: " + serial + "MLNXS0D0F0", "|server1.domain2:/tank /mnt nfs4 rw", "|//server2/x /mnt cifs rw",
 		"@run 0\tups eaton@server3", lines[23],
 		"00:ff:ff:ff:ff:12:40:1b:" + key[:2] + ":" + key[2:] + ":00:00:00:00:00:00:ff:ff:ff:ff", "ff12:401b:" + key + "::1",
-		"pkey....................0x" + key}
+		"pkey....................0x" + key, lines[27], "\tfrom=none\tto=priority 14, standard options\t."}
 	for i := range want {
 		if lines[i] != want[i] {
 			t.Errorf("got %s, want %s", lines[i], want[i])
 		}
 	}
+	one(t, lines[27], `\tfrom=host1, ibp1s0\tto=machine\d, [\d.]+\ttext=1 Gb/s`)
 	one(t, lines[23], `	    ata-[0-9a-f]{16}  ONLINE`)
 	if serial == "MT1234X00001" || key == "8001" {
 		t.Error("a serial number or a P_Key was not replaced")

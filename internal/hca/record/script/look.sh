@@ -22,7 +22,7 @@ END
 fi
 
 if [ -e "$1" ] && [ ! -d "$1" ]; then printf '!%s is no directory\n' "$1"; fi
-for file in "$1/changes.old" "$1/changes"; do
+for file in "$1/benchmarks.old" "$1/benchmarks" "$1/changes.old" "$1/changes"; do
   if [ -e "$file" ]; then answer changes cat "$file"; fi
 done
 if [ -e "$1/jobs" ] && [ ! -d "$1/jobs" ]; then printf '!%s is no directory\n' "$1/jobs"; fi
