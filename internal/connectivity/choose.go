@@ -19,6 +19,7 @@ func Choose(from, to *inventory.Snapshot, w Request) Pair {
 			if !p.Addr.IsValid() && b.Address.IsValid() {
 				p.Addr = b.Address.Addr()
 			}
+			// Greater, not equal: the first in the order of the host stays, so that two looks choose the same.
 			if score := p.score(); score > found {
 				best, found = p, score
 			}
@@ -93,6 +94,7 @@ func (w Request) addresses(n *inventory.Netdev) []netip.Prefix {
 }
 
 // score says how well two ends fit; the first of equals is taken.
+// The subnet weighs most, then InfiniBand at this end and at the other; the rest decides between equals.
 func (p Pair) score() int {
 	n := 0
 	add := func(ok bool, points int) {

@@ -59,10 +59,12 @@ type Pair struct {
 
 // Run measures a pair; its answer is empty where nothing could be sent.
 func Run(ctx context.Context, h *hosts.Host, p Pair, w Request) (*Answer, error) {
+	// Over an interface that is down nothing is sent, and what ping says then is not about the way.
 	if p.From.Netdev == nil || !p.Addr.IsValid() || !p.From.Netdev.Up {
 		return nil, nil
 	}
 	probe := ping.Probe{To: p.Addr, Interface: p.From.Netdev.Name, MTU: p.From.Netdev.MTU, Count: w.Count, Sizes: w.Sizes}
+	// The far end's MTU is the likeliest limit, so that the search for the path MTU begins there.
 	if p.To.Netdev != nil {
 		probe.Guess = p.To.Netdev.MTU
 	}
@@ -82,6 +84,7 @@ func Run(ctx context.Context, h *hosts.Host, p Pair, w Request) (*Answer, error)
 // why nothing passes: a port that is up under an interface without carrier, and
 // packets of which none came back. to is nil if that host is not managed.
 func (p *Pair) Tables(ctx context.Context, from, to *hosts.Host, a *Answer) error {
+	// Only then: reading a table is one firmware command for each of up to 128 entries on mlx4.
 	silent := a != nil && a.Default.Received == 0
 	if err := p.From.table(ctx, from, silent); err != nil {
 		return err

@@ -2,6 +2,7 @@ package connectivity
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ping"
@@ -46,6 +47,7 @@ func Judge(p Pair, a *ping.Answer) Report {
 		return r
 	}
 	r.Reachable = a.Default.Received > 0
+	// Not "all": a lost packet is loss, and has a problem of its own.
 	r.MTUOK = r.Reachable && a.Full.Received > 0
 	r.Problems = append(r.Problems, p.packetProblems(a, len(r.Problems) > 0)...)
 	return r
@@ -118,6 +120,7 @@ func (e End) link() Problem {
 			fmt.Sprintf("Port %d of card %s in %s has a link and is %s: no subnet manager has set it up. See infiniband_opensm.",
 				e.Port.Number, e.Card.PCI, e.Host, e.Port.State)}
 	}
+	// The port is up: what is left is the partition. A carrier comes only with its broadcast group.
 	switch e.membership() {
 	case "":
 		return Problem{NoCarrier, e.name(),
@@ -144,7 +147,7 @@ func (e End) membership() string {
 	found := "none"
 	for _, k := range e.PKeys {
 		switch {
-		case key(fmt.Sprintf("%04x", k)) != key(e.Netdev.PKey):
+		case key(fmt.Sprintf("0x%04x", k)) != key(e.Netdev.PKey):
 		case k&0x8000 != 0:
 			return "full"
 		default:
@@ -226,6 +229,7 @@ func (p Pair) partitions() []Problem {
 		return []Problem{{Partition, p.where(),
 			fmt.Sprintf("%s is in partition %s and %s in %s: they never hear each other.", p.From.name(), a.PKey, p.To.name(),
 				b.PKey)}}
+	// The hardware drops what one limited member sends to another, in both directions.
 	case p.From.membership() == "limited" && p.To.membership() == "limited":
 		return []Problem{{Partition, p.where(),
 			fmt.Sprintf("Both ends are limited members of partition %s, and limited members never hear each other. Make one of "+
@@ -238,15 +242,11 @@ func (p Pair) where() string { return p.From.name() + " - " + p.To.name() }
 
 // key leaves out the bit of full members.
 func key(pkey string) string {
-	text := strings.TrimPrefix(strings.ToLower(pkey), "0x")
-	if len(text) != 4 {
-		return text
+	n, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(pkey), "0x"), 16, 16)
+	if err != nil {
+		return pkey
 	}
-	const digits = "0123456789abcdef"
-	if i := strings.IndexByte(digits, text[0]); i >= 8 {
-		return digits[i-8:i-7] + text[1:]
-	}
-	return text
+	return fmt.Sprintf("0x%04x", n&0x7fff)
 }
 
 // packetProblems is what the packets say; known is true if a cause is named already.
@@ -258,6 +258,7 @@ func (p Pair) packetProblems(a *ping.Answer, known bool) []Problem {
 	}
 	if a.Default.Received == 0 {
 		hint := ""
+		// A cause that was named already is likelier than a firewall.
 		if !known {
 			hint = " Both ends look right. Check a firewall that drops ICMP, and with ibnetdiscover that both ports are on " +
 				"one fabric."

@@ -13,6 +13,7 @@ const mellanox = 0x2c9
 // agents are the questions to those of switches. A datagram of this class goes by LID.
 func (f *Fabric) agents() (args []string) {
 	for _, n := range f.Nodes {
+		// Others drop the vendor's class in silence, which costs the whole time-out of each.
 		if n.Switch && n.VendorID == mellanox && n.LID > 0 && f.Master() != nil {
 			args = append(args, "vendor", strconv.Itoa(n.LID), "0")
 		}

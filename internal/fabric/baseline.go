@@ -20,6 +20,7 @@ func (f *Fabric) Reading(at time.Time, boots map[string]string) Reading {
 	r := Reading{At: at, Counters: map[string]map[string]uint64{}, Boots: boots}
 	for _, l := range f.Links {
 		for _, p := range l.ends() {
+			// An empty entry says that the port was read and had counted nothing; a port without one was not read.
 			if r.Counters[p.ID()] = p.Counters; p.Counters == nil {
 				r.Counters[p.ID()] = map[string]uint64{}
 			}
@@ -50,6 +51,7 @@ func (f *Fabric) Cables() []ExpectedCable {
 // host, by the description of a card, or by the GUID. Switches of one kind have one description.
 func (f *Fabric) End(p *Port) string {
 	names := []string{p.Node.Given, p.Node.Host}
+	// Two switches of one kind have one description, as the vendor wrote it.
 	if !p.Node.Switch {
 		names = append(names, p.Node.Name)
 	}
@@ -58,6 +60,7 @@ func (f *Fabric) End(p *Port) string {
 			continue
 		}
 		end := fmt.Sprintf("%s/%d", name, p.Number)
+		// What is written must lead back to this node: it becomes an expected cable.
 		if nodes := f.nodesNamed(end); len(nodes) == 1 && nodes[0] == p.Node {
 			return end
 		}
@@ -93,8 +96,10 @@ func (f *Fabric) CompareSince(was, now Reading, perHour Limits) []Difference {
 					all = append(all, Difference{Errors, l.Name(), fmt.Sprintf("The cable %s: %s of %s stands at its maximum, %d, so "+
 						"that nobody sees whether it grows. Clear it with infiniband_clear_counters or perfquery -R.", l.Name(), name,
 						p.Label(), p.Counters[name])})
+				// Both ends count one loss of the link: the larger of the two is how often it went down.
 				case name == flaps:
 					down = max(down, n)
+				// At least an hour's worth: two readings a minute apart would else call one error a rate.
 				case perHour[name] >= 0 && float64(n) > float64(perHour[name])*max(1, passed.Hours()):
 					all = append(all, Difference{Growing, l.Name(), fmt.Sprintf("The cable %s: %s has counted %d more %s in %s.",
 						l.Name(), p.Label(), n, name, passedText(passed))})
@@ -124,6 +129,7 @@ func grown(before, now, most uint64) (n uint64, stuck bool) {
 func (l *Link) restarted(was, now Reading) bool {
 	return slices.ContainsFunc(l.ends(), func(p *Port) bool {
 		host := p.Node.Host
+		// A host that was not read now may have restarted as well.
 		return host != "" && (now.Boots[host] == "" || was.Boots[host] != now.Boots[host])
 	})
 }

@@ -35,6 +35,7 @@ func (b *builder) build(p parts) (*ibnetdiscover.Report, error) {
 		return nil, fmt.Errorf("ibnetdiscover: %w", err)
 	}
 	b.f.Duplicates = ibnetdiscover.Duplicates(p.text["net"])
+	// Nodes first: the other programs name ports, and only this one says whose they are.
 	b.addNodes(&report)
 	if err := b.addLinks(p); err != nil {
 		return nil, fmt.Errorf("iblinkinfo: %w", err)
@@ -53,7 +54,7 @@ func (b *builder) build(p parts) (*ibnetdiscover.Report, error) {
 func filter(output string) string {
 	var b strings.Builder
 	for line := range strings.Lines(output) {
-		if !strings.Contains(line, "libibnetdisc/ibnetdisc.c:") && !strings.Contains(line, "/ibnetdisc.c:") {
+		if !strings.Contains(line, "/ibnetdisc.c:") { // behind a path of the build, which differs
 			b.WriteString(line)
 		}
 	}
@@ -68,6 +69,7 @@ func (b *builder) addNodes(r *ibnetdiscover.Report) {
 		b.nodes[n.GUID] = node
 		b.f.Nodes = append(b.f.Nodes, node)
 		for _, l := range n.Links {
+			// A switch has one GUID for all its ports; each port of an adapter has its own.
 			guid := l.PortGUID
 			if node.Switch {
 				guid = n.GUID
@@ -82,6 +84,7 @@ func (b *builder) addNodes(r *ibnetdiscover.Report) {
 				continue
 			}
 			p, q := b.find(b.nodes[n.GUID], l.Port), b.find(peer, l.PeerPort)
+			// Each cable stands twice in a walk, once at each end.
 			if q == nil || b.linked(p, q) {
 				continue
 			}
@@ -135,6 +138,7 @@ func (b *builder) addLinks(p parts) error {
 			port = b.port(node, l.GUID, l.Number)
 		}
 		port.State, port.Physical, port.LID = stateWord(l.State), l.Physical, l.LID
+		// iblinkinfo prints none for a port that is down; what the first walk has seen stays.
 		if l.Width > 0 {
 			port.Width, port.Speed = l.Width, l.Speed
 		}
@@ -152,6 +156,7 @@ func (b *builder) owner(l iblinkinfo.Port) *Node {
 	var found *Node
 	for _, n := range b.f.Nodes {
 		if !n.Switch && n.Name == l.Name {
+			// Two nodes of one name: whose port it is, nobody knows.
 			if found != nil {
 				return nil
 			}
@@ -197,6 +202,7 @@ func (f *Fabric) addSM(info sminfo.Info) {
 		for _, p := range n.Ports {
 			if p.GUID == info.GUID {
 				sm.Node, p.SM = n, true
+				// sminfo by a direct route prints LID 0 for the host's own manager.
 				if sm.LID == 0 {
 					sm.LID = p.LID
 				}
@@ -220,6 +226,7 @@ func (b *builder) addCounters(p parts) error {
 	if !asked {
 		return nil
 	}
+	// 1 is that of a program that has found errors, which is what it was asked for.
 	if status := p.status["errors"]; status > 1 {
 		lines := strings.Split(strings.TrimSpace(filter(text)), "\n")
 		b.f.Uncounted = fmt.Sprintf("ibqueryerrors ended with status %d: %s", status, lines[len(lines)-1])
@@ -252,6 +259,7 @@ func (f *Fabric) questions(r *ibnetdiscover.Report) []string {
 	}
 	for _, n := range f.Nodes {
 		for _, p := range n.Ports {
+			// Without a link nobody is there to answer, and each silence costs seconds.
 			if !linked[p] {
 				continue
 			}
@@ -259,6 +267,7 @@ func (f *Fabric) questions(r *ibnetdiscover.Report) []string {
 			if n.Switch {
 				kind, way = "sw", strconv.Itoa(n.LID)
 			}
+			// LIDs of a manager that has gone still stand in the ports, and lead nowhere certain.
 			if way == "0" || f.Master() == nil {
 				way = routes[p]
 				if n.Switch {
@@ -292,6 +301,7 @@ func (f *Fabric) routes(r *ibnetdiscover.Report) map[any]string {
 			}
 		}
 	}
+	// In breadth, so that each way is a shortest one: a directed route has at most 63 hops.
 	for ; len(queue) > 0; queue = queue[1:] {
 		p := queue[0]
 		q := peers[p]
@@ -302,6 +312,7 @@ func (f *Fabric) routes(r *ibnetdiscover.Report) map[any]string {
 		routes[q] = way
 		if routes[q.Node] == "" {
 			routes[q.Node] = way
+			// Only switches pass a directed route on.
 			if q.Node.Switch {
 				queue = append(queue, q.Node.Ports...)
 			}
@@ -360,6 +371,7 @@ func (p *Port) detail(f *Fabric, text string) error {
 	p.WidthEnabled, p.WidthSupported = info.WidthEnabled, info.WidthSupported
 	p.SpeedsEnabled, p.SpeedsSupported = info.SpeedsEnabled, info.SpeedsSupported
 	p.MTU, p.MTUCap = info.MTU, info.MTUCap
+	// Of a port without a table the rest of the answer counts.
 	if keys, err := smpquery.ParsePKeys(text); err == nil {
 		p.PKeys = keys
 	}

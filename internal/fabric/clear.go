@@ -24,6 +24,7 @@ func (f *Fabric) Counting(ends []string) (all []*Port, err error) {
 	for _, end := range ends {
 		named := f.nodesNamed(end)
 		_, port := split(end)
+		// Before anything is cleared: a counter that was set to zero by mistake is lost.
 		if len(named) != 1 {
 			return nil, fmt.Errorf("%s names %d nodes of the fabric. It has %s", end, len(named), f.labels())
 		}
@@ -68,6 +69,7 @@ func Clear(ctx context.Context, h Runner, t Through, ports []*Port) (failed []st
 	args, byWay := []string{t.Device, strconv.Itoa(t.Port)}, map[string]*Port{}
 	for _, p := range ports {
 		lid := p.LID
+		// A switch answers at the LID of its port 0 for all its ports.
 		if p.Node.Switch {
 			lid = p.Node.LID
 		}
@@ -81,6 +83,7 @@ func Clear(ctx context.Context, h Runner, t Through, ports []*Port) (failed []st
 	}
 	err = answer.Read(string(res.Stdout), func(i answer.Item) error {
 		p := byWay[i.Name]
+		// What is left over at the end had no answer at all.
 		if delete(byWay, i.Name); p != nil && i.Status != 0 {
 			failed = append(failed, fmt.Sprintf("%s: perfquery ended with status %d: %s", p.Label(), i.Status,
 				shorten(strings.Join(strings.Fields(Printable(i.Text)), " "))))

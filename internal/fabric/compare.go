@@ -34,6 +34,7 @@ func (f *Fabric) AbsentCables(expected []ExpectedCable) []AbsentCable {
 	taken := map[*Link]bool{}
 	for _, e := range expected {
 		a, b := f.nodesNamed(e.A), f.nodesNamed(e.B)
+		// An end that may be two nodes is drawn as missing; cables says that it is ambiguous.
 		if len(a) == 1 && len(b) == 1 {
 			if l := f.between(e, taken); l != nil {
 				taken[l], l.BelowWish = true, e.slower(l)
@@ -151,6 +152,7 @@ func (f *Fabric) health(add adder) {
 		case l.B == nil:
 			add(Silent, l.Name(), "%s has a link, and nothing answers at its other end: a node with a GUID that another one "+
 				"has, or one that hangs.", l.Name())
+		// Without a manager every link waits, which rule says once for all.
 		case f.Master() != nil && (l.A.State != "Active" || l.B.State != "Active"):
 			add(Inactive, l.Name(), "%s is %s/%s although there is a subnet manager.", l.Name(), l.A.State, l.B.State)
 		}
@@ -210,6 +212,7 @@ func (f *Fabric) cables(expected []ExpectedCable, add adder) {
 		}
 	}
 	for _, l := range f.Links {
+		// A silent end has a finding of its own.
 		if !wanted[l] && l.B != nil {
 			add(Unexpected, l.Name(), "The cable %s is not among the expected ones.", l.Name())
 		}
@@ -252,6 +255,7 @@ func (e ExpectedCable) wish() string {
 
 // split takes the port off an end; 0 is any.
 func split(end string) (string, int) {
+	// The last slash, and only before a number: descriptions may have slashes.
 	if i := strings.LastIndexByte(end, '/'); i > 0 {
 		if n, err := strconv.Atoi(end[i+1:]); err == nil && n > 0 {
 			return end[:i], n
@@ -278,6 +282,7 @@ func (f *Fabric) nodesNamed(end string) []*Node {
 				list = append(list, n)
 			}
 		}
+		// In this order, and no further than the first that fits: a GUID never loses to a description.
 		if len(list) > 0 {
 			return list
 		}
@@ -335,6 +340,7 @@ func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add 
 		for _, p := range n.Ports {
 			for _, name := range slices.Sorted(maps.Keys(p.Counters)) {
 				v := p.Counters[name]
+				// Below zero a limit is switched off.
 				if limit, ok := limits[name]; ok && limit >= 0 && v > uint64(limit) {
 					add(Errors, p.Label(), "%s has counted %d %s since the counter was last cleared, more than %d.", p.Label(), v,
 						name, limit)

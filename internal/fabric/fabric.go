@@ -170,6 +170,7 @@ func (l *Link) Gbps() float64 { return l.A.Speed.DataRate(l.A.Width) }
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "�") {
+		// C0, delete, C1, the separators of lines, and the marks of direction, which turn text around in a terminal.
 		if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e ||
 			r >= 0x2066 && r <= 0x2069 {
 			fmt.Fprintf(&b, `\u%04x`, r)
@@ -219,6 +220,7 @@ func (f *Fabric) Partitions() []Partition {
 	for _, p := range by {
 		list = append(list, *p)
 	}
+	// Down, so that the default partition 0x7fff comes first.
 	slices.SortFunc(list, func(a, b Partition) int { return cmp.Compare(b.PKey, a.PKey) })
 	return list
 }
@@ -265,6 +267,7 @@ func naturalCompare(a, b string) int {
 	for a != "" && b != "" {
 		na, nb := digits(a), digits(b)
 		if na > 0 && nb > 0 {
+			// By length and then as text, not as numbers: a name may have more digits than any integer.
 			x, y := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
 			if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
 				return c

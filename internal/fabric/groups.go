@@ -19,6 +19,7 @@ func GroupMTU(ctx context.Context, h Runner, t Through, pkey uint16) (int, error
 		return 0, &host.OutputError{Host: h.Name(), Command: "saquery", Problem: err.Error(), Output: string(res.Stdout)}
 	}
 	for _, g := range groups {
+		// The administrator gives the key of a full member, the interface of a limited one has its own.
 		if g.Broadcast() && g.PKey|0x8000 == pkey|0x8000 {
 			return g.MTU, nil
 		}

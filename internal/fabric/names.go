@@ -34,6 +34,7 @@ func (f *Fabric) isOnly(hosts map[string]*inventory.Snapshot) bool {
 	}
 	for _, s := range hosts {
 		for _, p := range LinkedPorts(s) {
+			// One port elsewhere is enough: what this fabric lacks may be on the other.
 			if compared = true; !here[p.GUID] {
 				return false
 			}
@@ -72,6 +73,7 @@ func (f *Fabric) checkNames(add adder) {
 	for _, guid := range slices.Sorted(maps.Keys(f.unknown)) {
 		instead := "It is misspelled, or the node is off or without a cable."
 		for _, n := range f.Nodes {
+			// Labels and tools show any of the three, and a map is by node GUID.
 			if n.SystemGUID == guid || slices.ContainsFunc(n.Ports, func(p *Port) bool { return p.GUID == guid }) {
 				instead = fmt.Sprintf("It is another GUID of %s, whose node GUID is %s.", n.Label(), n.GUID)
 			}

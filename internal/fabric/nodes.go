@@ -33,6 +33,7 @@ func LinkedPorts(s *inventory.Snapshot) (all []LinkedPort) {
 			continue
 		}
 		for _, p := range c.Ports {
+			// One whose state could not be read may have a link, and with it a fabric.
 			if p.LinkLayer == "InfiniBand" && (p.Physical == "LinkUp" || p.Physical == "") {
 				all = append(all, LinkedPort{Through{c.RDMADevice, p.Number}, c.PCI, p.PortGUID})
 			}

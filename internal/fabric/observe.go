@@ -74,6 +74,7 @@ func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, e
 	if err != nil || !details {
 		return f, err
 	}
+	// In a second command: what to ask follows from the walk.
 	ask := f.questions(report)
 	if len(ask) == 0 {
 		return f, nil
@@ -133,6 +134,7 @@ func (p parts) cannot(name string, t Through) error {
 			"They come with the package infiniband-diags, of some distributions with rdma-core. TrueNAS does not have "+
 				"them and takes no packages: let another host on the same fabric look, any of its hosts sees all of it.", "")
 	}
+	// The other programs may fail without a subnet manager; without the walk there is nothing to show.
 	if p.status["net"] == 0 {
 		return nil
 	}

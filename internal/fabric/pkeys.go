@@ -35,6 +35,7 @@ func AdapterPorts(ctx context.Context, h Runner, t Through) ([]AdapterPort, erro
 	var all []AdapterPort
 	for _, n := range report.Nodes {
 		for _, l := range n.Links {
+			// Only the tables of adapters say who reaches whom.
 			if n.Type == "Ca" {
 				all = append(all, AdapterPort{l.PortGUID, l.LID, l.Port, Printable(n.Name)})
 			}

@@ -17,6 +17,7 @@ func (f *Fabric) Recognise(hosts map[string]*inventory.Snapshot) {
 	cards := map[ib.GUID]found{}
 	for name, s := range hosts {
 		for i := range s.Cards {
+			// What the card runs with, not what is in its flash: the fabric sees only that.
 			if c := &s.Cards[i]; c.NodeGUID != 0 {
 				cards[c.NodeGUID] = found{name, c.PCIe, cards[c.NodeGUID].n + 1}
 			}

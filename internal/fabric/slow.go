@@ -45,6 +45,7 @@ func bestWidth(a, b *Port) int {
 			best = w
 		}
 	}
+	// iblinkinfo says "Could be 12X" of a port that was built for it, whatever its plug has.
 	if best == 0 && max(a.couldBeWidth, b.couldBeWidth) > 0 {
 		best = min(4, max(a.couldBeWidth, b.couldBeWidth))
 	}
@@ -69,6 +70,7 @@ func (l *Link) slowWidth() []string {
 	text := fmt.Sprintf("%d of %d lanes in use: %s instead of %s", l.A.Width, best, gbps(l.A.Speed.DataRate(l.A.Width)),
 		gbps(l.A.Speed.DataRate(best)))
 	for _, p := range []*Port{l.A, l.B} {
+		// Somebody has switched it off: that comes before a guess at the cable.
 		if len(p.WidthEnabled) > 0 && !slices.Contains(p.WidthEnabled, best) {
 			return []string{text + fmt.Sprintf("; %s allows %s only", p.Label(), widths(p.WidthEnabled))}
 		}
@@ -123,6 +125,7 @@ func (p *Port) slot(l *Link) []string {
 		return nil
 	}
 	have, ok := p.Node.PCIe.Gbps()
+	// With both codings taken off: a slot of "8 GT/s x4" carries less than its name.
 	if !ok || have >= l.Gbps() {
 		return nil
 	}

@@ -78,6 +78,7 @@ func (h *Host) config(ctx context.Context, q configQuestion) (configAnswer, erro
 	if why := notServed(c, s); why != "" {
 		return notServedAnswer(why), nil
 	}
+	// A question beside a burn takes the command interface of the card, and can starve it (4.21).
 	if why := whyNotAsked(c, s); why != "" {
 		return unanswered(why), nil
 	}
@@ -88,6 +89,7 @@ func (h *Host) config(ctx context.Context, q configQuestion) (configAnswer, erro
 	if asked {
 		return known, nil
 	}
+	// By generation, as Snapshot: an answer from before a change must not serve who comes after it.
 	found, err := h.join(ctx, fmt.Sprintf("configuration %d %v", generation, q), func(ctx context.Context) (any, error) {
 		return h.askConfig(ctx, c, q, generation)
 	})
@@ -138,6 +140,7 @@ func configOf(run collect.Run, exit *host.ExitError, running ib.FWVersion) confi
 	table, err := mstconfig.ParseQuery(run.Output)
 	var said *mstconfig.ToolError
 	switch {
+	// Only these words say that the card has none for ever. All others may be of this moment.
 	case errors.As(err, &said) && !isContended(run, exit) && said.Unsupported(running):
 		return notServedAnswer(said.Text)
 	case errors.As(err, &said):
@@ -173,6 +176,7 @@ func isContended(run collect.Run, exit *host.ExitError) bool {
 	if exit == nil {
 		return false
 	}
+	// mstconfig ends with 0, 2 or 3. Above are signals, and what runs it under a lock and a limit.
 	return run.Status > 3 || mstflint.Diagnose(run.Status, "", exit.Stderr).Kind.IsContention()
 }
 

@@ -84,6 +84,7 @@ func physical(d collect.Device) fact.Of[ib.PCIAddress] {
 // identify finds the chip. A guest of a hypervisor sees a virtual function without its
 // physical one, and only the device id tells it. It checks the vendor first: the tool knows
 // the device id alone, and other vendors use the same numbers.
+// The chip of a card in recovery mode is told by an id of its own, such as 0x01f6 for 0x1003.
 func identify(c *inventory.Card) {
 	if c.VendorID != ib.MellanoxVendor {
 		return
@@ -157,6 +158,7 @@ func readRDMA(c *inventory.Card, a *collect.Answer) error {
 			return err
 		}
 	}
+	// Ports count from 1 without a gap.
 	for number := 1; ; number++ {
 		p, ok, err := port(a, dir+"ports/"+strconv.Itoa(number)+"/", number)
 		if err != nil || !ok {
@@ -188,6 +190,7 @@ const isSM = 0x2
 
 func port(a *collect.Answer, dir string, n int) (inventory.Port, bool, error) {
 	state, ok := a.Values[dir+"state"]
+	// A file that is there and cannot be read is a port all the same.
 	if !ok && !a.Denied[dir+"state"] {
 		return inventory.Port{}, false, nil
 	}
@@ -213,6 +216,8 @@ func port(a *collect.Answer, dir string, n int) (inventory.Port, bool, error) {
 	}
 	// On Ethernet the first GID holds an address made of the MAC.
 	if gid, ok := a.Values[dir+"gids/0"]; ok && p.LinkLayer != "Ethernet" {
+		// sysfs prints a GID in full, never shortened. Port GUIDs are read here and not counted from the node GUID: mlx4
+		// counts from it, qib begins with it, and nobody promises either.
 		const prefix = len("fe80:0000:0000:0000:")
 		if len(gid.Text) < prefix {
 			return inventory.Port{}, false, fmt.Errorf("line %d: GID %q is too short", gid.Line, gid.Text)
@@ -284,6 +289,7 @@ func readTypes(c *inventory.Card, a *collect.Answer) {
 func linkPorts(s *inventory.Snapshot, _ *collect.Answer) error {
 	for i := range s.Netdevs {
 		n := &s.Netdevs[i]
+		// A P_Key child has the dev_port of its parent.
 		if n.Parent != "" || !n.PCI.IsValid() {
 			continue
 		}
@@ -317,6 +323,7 @@ func readVPD(c *inventory.Card, a *collect.Answer) {
 		return
 	}
 	d, err := lspci.Parse(run.Output)
+	// lspci prints it only where the firmware of the machine tells it.
 	if n, bad := strconv.Atoi(d.NUMANode); bad == nil {
 		c.NUMA = fact.Known(n)
 	}

@@ -63,9 +63,12 @@ func read(output string) (*inventory.Snapshot, error) {
 		MachineID: machineID(a),
 	}
 	if s.BootID == "" {
+		// Without it no restart could be proved.
 		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))
 	}
 	for _, step := range []func(*inventory.Snapshot, *collect.Answer) error{
+		// In this order: cards need users and lockdown, ports need interfaces, jobs need cards and units, and the way
+		// to storage needs interfaces.
 		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readStarts,
 		readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
 		readTrueNAS, readRoots, readStorage, readServers, readPools, readUPS,

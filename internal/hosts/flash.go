@@ -20,6 +20,7 @@ const notUnderstood = "output not understood"
 func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	askedTool(c, s, a)
 	run, asked := a.Runs["devlink "+c.PCI.String()]
+	// The driver's word only where no tool can have one: it knows neither GUIDs nor checksums.
 	if !asked || c.Flash != nil || c.FlashFailure != inventory.FlashToolMissing && !lockedOut(c, s) {
 		return
 	}
@@ -53,6 +54,7 @@ func askedTool(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	case whyClosed(c) != "":
 		c.FlashError = "the firmware of this card is left alone: " + whyClosed(c)
 		return
+	// The tool itself looks at the device id alone, and takes a card of another vendor for one of its own.
 	case c.VendorID != ib.MellanoxVendor:
 		c.FlashError = fmt.Sprintf("the firmware of vendor %#04x is not handled by mstflint", c.VendorID)
 		return
@@ -60,6 +62,7 @@ func askedTool(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 		unread(inventory.FlashToolMissing, "mstflint is not installed")
 		return
 	}
+	// Before the failure is read: beside another tool its words mean nothing (MFE_BAD_PARAMS and the like, 4.21).
 	if kind, text := inUse(c, s, asked && run.Status == 0); kind != "" {
 		unread(kind, text)
 		return
@@ -132,6 +135,7 @@ func flash(img mstflint.Image, pci ib.PCIAddress) *inventory.Flash {
 	}
 	if img.Type != "FS2" {
 		// Later formats keep a base from which the firmware counts.
+		// One form for all formats: what compares identities must not know which one it has.
 		f.GUIDs = ib.GUIDSet{Node: img.BaseGUID, Port1: img.BaseGUID, SystemImage: img.BaseGUID, MAC1: img.BaseMAC}
 		if pci.Function() != 0 {
 			f.GUIDs.Port1 = 0 // the base is the GUID of the first function

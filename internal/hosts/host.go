@@ -111,6 +111,7 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.S
 	if h.first == nil {
 		h.first = s
 	}
+	// Else something was changed while it was collected, and it may show half of that.
 	if h.generation == generation {
 		h.snapshot, h.away, h.asOf = s, err, asOf
 		h.count()

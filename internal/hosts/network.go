@@ -48,6 +48,7 @@ func readNetdevs(s *inventory.Snapshot, a *collect.Answer) error {
 
 // managers records who manages the interface, and its routes with gateways.
 func managers(n *inventory.Netdev, a *collect.Answer) {
+	// A file may say Unmanaged=yes (systemd.network(5)).
 	if link, ok := a.Networkd[n.Index]; ok && link.State != "unmanaged" {
 		n.NetworkdFile = link.File
 	}
@@ -113,6 +114,7 @@ func netdev(l iproute.Link, a *collect.Answer) (inventory.Netdev, error) {
 	n.Connected, n.PortGUID, n.Parent, n.Virtual = hw.Connected, hw.PortGUID, l.Parent, virtualPorts(l.VFs)
 	dir := "/sys/class/net/" + l.Name + "/"
 	// Children made over netlink have neither file; ip tells of them.
+	// sysfs first: older iproute2 does not print the mode.
 	n.Mode = cmp.Or(a.Values[dir+"mode"].Text, n.Mode)
 	n.PKey = cmp.Or(a.Values[dir+"pkey"].Text, n.PKey)
 	n.Parent = cmp.Or(a.Values[dir+"parent"].Text, n.Parent)
@@ -209,6 +211,7 @@ func addRoute(s *inventory.Snapshot, r iproute.Route) {
 	if r.Type != "" {
 		return
 	}
+	// A route of several ways has no interface of its own.
 	for _, hop := range append(r.Nexthops, iproute.Nexthop{Dev: r.Dev, Gateway: r.Gateway}) {
 		if hop.Dev != "" {
 			s.Routes.Default = append(s.Routes.Default,

@@ -121,6 +121,7 @@ func readSpace(s *inventory.Snapshot, a *collect.Answer) error {
 			strings.TrimSpace(run.Output)))
 		return nil
 	}
+	// From behind: what libraries complain of comes first.
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(run.Output), "\n")) {
 		fields := strings.Fields(line)
 		if len(fields) < 6 || !strings.HasPrefix(fields[5], "/") {

@@ -115,6 +115,7 @@ var ended = []string{"none requested", "repaired", "resilvered", "scrubbed", "ca
 // since …".
 func readScan(text string) (what string, understood bool) {
 	what, _, running := strings.Cut(text, " in progress")
+	// Words that are new are not "no scan": a restart would end one that nobody knew of.
 	if !running {
 		return "", slices.ContainsFunc(ended, func(word string) bool { return strings.Contains(text, word) })
 	}

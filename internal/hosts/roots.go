@@ -51,6 +51,7 @@ func fleeting(m inventory.Mount, upper string, all map[string]inventory.Mount) (
 	}
 	var below inventory.Mount
 	for at, one := range all {
+		// The root does not count: of an overlay that is the root itself, the upper directory lies on what was there before.
 		if at != "/" && (upper == at || strings.HasPrefix(upper, at+"/")) && len(at) > len(below.Path) {
 			below = one
 		}

@@ -33,6 +33,7 @@ func (s *Set) Host(name string) (*Host, error) {
 	if h, ok := s.hosts[name]; ok {
 		return h, nil
 	}
+	// An error is not kept: an address may be known only after another resource was made.
 	opened, err := s.open(name)
 	if err != nil {
 		return nil, err

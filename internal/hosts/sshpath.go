@@ -18,6 +18,7 @@ import (
 func sshPath(s *inventory.Snapshot, a *collect.Answer) inventory.SSHPath {
 	p := inventory.SSHPath{Client: a.Client, Server: a.Server}
 	var devs, why []string
+	// The server's address tells more than the client's, for which ip may have no answer (link-local).
 	for _, end := range append(arrivals(s, a.Server), wayTo(s, a, a.Client, "ip-ssh")) {
 		reason, dev := carrier(s, end), end.Or("")
 		switch {
@@ -36,6 +37,7 @@ func sshPath(s *inventory.Snapshot, a *collect.Answer) inventory.SSHPath {
 	if len(devs) > 0 {
 		text += "; what is known is " + strings.Join(devs, ", ")
 	}
+	// One end that is not known makes all of it unknown: a list that may lack an interface would allow its loss.
 	p.Devs = fact.Unknown[[]string](text)
 	return p
 }

@@ -33,6 +33,7 @@ func readStarts(s *inventory.Snapshot, a *collect.Answer) error {
 			s.Changed[path] = at
 		}
 	}
+	// The host's clock beside its uptime: a clock that was set since the start would make a file look newer.
 	s.Now, _ = epoch(strings.TrimSpace(a.Runs["sm-now"].Output))
 	up, _, _ := strings.Cut(a.Values["/proc/uptime"].Text, " ")
 	if seconds, err := strconv.ParseFloat(up, 64); err == nil {

@@ -158,6 +158,7 @@ func remote(source string) string {
 // way is the interface on the way to a server. If there is no way, the server cannot be
 // reached, and no card carries it.
 func way(s *inventory.Snapshot, a *collect.Answer, what, server string) fact.Of[string] {
+	// Asked for each server in the one collection: a question of its own would be a round trip for each mount.
 	run := a.Runs["way "+server]
 	switch {
 	case server == "":
@@ -275,6 +276,7 @@ func readServers(s *inventory.Snapshot, a *collect.Answer) error {
 			return in("sockets", tool.Errorf(n, line, "a port that was not looked for"))
 		case fields[3] == tcpListen:
 			listens[name] = true
+		// A connection of the host with itself ends with it and loses nobody's work.
 		case fields[3] == tcpEstablished && remote != local:
 			clients[name]++
 		}

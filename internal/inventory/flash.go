@@ -18,6 +18,7 @@ func (c *Card) FlashKnown() bool { return c.Flash != nil }
 func (c *Card) ByDriver() bool { return c.Flash != nil && c.Flash.ByDriver }
 
 // ReadFlash is what a tool has read from the flash; nil if none has.
+// Comparisons of GUIDs and checksums need this one: what a driver tells has neither.
 func (c *Card) ReadFlash() *Flash {
 	if c.ByDriver() {
 		return nil

@@ -20,6 +20,7 @@ type identityOf ib.PCIAddress
 
 func identify(s *Snapshot, c *Card) ib.Identity {
 	who, named := s.ShownIdentity(c), false
+	// From the newest back: each job may have given the card other addresses, and leads to the one before it.
 	for i := range slices.Backward(s.Jobs) {
 		before, after := s.Jobs[i].identities()
 		if before.Empty() {
@@ -41,6 +42,7 @@ func identify(s *Snapshot, c *Card) ib.Identity {
 func (s *Snapshot) ShownIdentity(c *Card) ib.Identity {
 	now := c.observedIdentity(s)
 	for i := range s.Cards {
+		// Only what is known to be another card. The functions of one share everything, and are no doubles.
 		if other := &s.Cards[i]; fact.No(s.OfCard(other.PCI, c.PCI)) {
 			now = without(now, other.observedIdentity(s))
 		}
@@ -134,6 +136,7 @@ func words(request map[string]string, keys ...string) []string {
 // that is proven of one.
 func (s *Snapshot) Find(recorded ib.Identity) (ib.PCIAddress, bool) {
 	for i := range s.Cards {
+		// One function stands for the card, so that two ports are not two finds.
 		if c := &s.Cards[i]; !c.Virtual && c.PCI.Function() == 0 {
 			if like, _ := ib.Compare(recorded, s.Identity(c)); like == ib.Same {
 				return c.PCI, true

@@ -46,6 +46,7 @@ func (j *Job) TakeFile(name, text string) {
 		}
 	case "states":
 		for line := range strings.Lines(text) {
+			// A line without its end may have half a word in it.
 			if f := strings.Fields(line); len(f) == 3 && strings.HasSuffix(line, "\n") {
 				j.States = append(j.States, JobState{Name: f[1], Time: f[2]})
 			}

@@ -25,6 +25,7 @@ func (s *Snapshot) Card(pci ib.PCIAddress) (*Card, bool) {
 
 // CardByPortGUID finds the card and the port that carry a GUID now.
 func (s *Snapshot) CardByPortGUID(guid ib.GUID) (*Card, *Port, bool) {
+	// Zero and all ones are on every card that was never given one.
 	if guid.IsNone() {
 		return nil, nil, false
 	}
@@ -173,6 +174,7 @@ func (s *Snapshot) Below(dev string) []string {
 	var names []string
 	for todo := []string{dev}; len(todo) > 0; todo = todo[1:] {
 		n, ok := s.Netdev(todo[0])
+		// A chain that leads back to itself, as between two network namespaces, ends here.
 		if !ok || slices.Contains(names, n.Name) {
 			continue
 		}
@@ -349,6 +351,7 @@ func (s *Snapshot) AnyJobMayRun() bool {
 // MountOf is the file system that has a path; not ok if that is not known.
 func (s *Snapshot) MountOf(file string) (m Mount, ok bool) {
 	for _, one := range s.Mounts {
+		// With the slash: /var/library is not below /var/lib.
 		within := one.Path == "/" || file == one.Path || strings.HasPrefix(file, one.Path+"/")
 		if within && len(one.Path) > len(m.Path) {
 			m, ok = one, true

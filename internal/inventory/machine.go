@@ -13,6 +13,7 @@ func SameMachine(a, b *Snapshot) fact.Bool {
 	idA, knownA := a.MachineID.Get()
 	idB, knownB := b.MachineID.Get()
 	switch {
+	// A difference decides before any likeness: the same serial number in one slot is proof, another one is too.
 	case otherCards(a, b), knownA && knownB && idA != idB:
 		return fact.Known(false)
 	case !knownA:

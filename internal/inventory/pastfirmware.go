@@ -10,6 +10,8 @@ import (
 // without a signature. That firmware answers the query until it is started anew, and knows nothing of the burn: the
 // query has the version and PSID from before, and no pending ones. Nil if the query says what is in flash.
 func (f *Flash) PastFirmware(before, after ib.Firmware) *Flash {
+	// Each of these says that the query is to be believed: FS2 has no firmware that answers, other versions have
+	// been read since, and a pending one is told.
 	if f == nil || f.ImageType == "FS2" || f.Firmware != before || before == after || !f.RunningFW.IsZero() {
 		return nil
 	}

@@ -50,6 +50,7 @@ func (v SettingValue) Name() string {
 // Is reports whether a word that the tool takes gives this value. It takes a name in any spelling, and
 // numbers also in hexadecimal.
 func (v SettingValue) Is(word string) bool {
+	// By number first: "1" and "0x1" are the same, and "IB" has both a name and a number.
 	if n, err := strconv.ParseInt(word, 0, 64); err == nil && v.HasNum {
 		return n == v.Number
 	}

@@ -85,9 +85,11 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 		return Result{Warnings: kept}, err
 	}
 	r := Result{Changed: true, Warnings: kept}
+	// Before the port itself: a change that cuts the session is made at the next boot at the latest.
 	if err = platform.EnableUnit(ctx, h, UnitName(d.Card, d.Number)); err != nil {
 		return r, err
 	}
+	// Not run for a port that is right: to set speeds is to train the link anew.
 	if len(before.live(d)) > 0 {
 		if _, err = h.Run(ctx, set(d, knowsExtended(before))); err != nil {
 			return r, explain(err, before, d.Number)
@@ -170,6 +172,7 @@ func wait(ctx context.Context, h *hosts.Host, d Request, opt Options) (Observati
 			return o, err
 		}
 		wrong := o.live(d)
+		// A link that does not come up is no failure of the setting, see remarks; it is waited for until the deadline.
 		settled := len(wrong) == 0 && (!d.Enabled || o.Physical == "LinkUp")
 		if settled || time.Now().After(deadline) {
 			if len(wrong) > 0 {
@@ -245,6 +248,7 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 		return Result{Look: o}, fmt.Errorf("disabling %s: %w", UnitName(pci, number), err)
 	}
 	paths := []string{UnitPath(pci, number)}
+	// All ports share the program.
 	if !othersStored(s, UnitPath(pci, number)) {
 		paths = append(paths, scriptPath)
 	}
@@ -273,6 +277,7 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 
 func othersStored(s *inventory.Snapshot, except string) bool {
 	for path := range s.Files {
+		// By the files of the snapshot: a unit of another state counts as well.
 		if path != except && strings.HasPrefix(path, "/etc/systemd/system/infiniband-port-") {
 			return true
 		}

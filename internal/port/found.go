@@ -102,6 +102,7 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 		return o
 	}
 	p, ok := card.Port(number)
+	// Without a state there is no RDMA port, only what mlx4 says of its type.
 	if !ok || p.State == "" {
 		return o
 	}
@@ -109,6 +110,7 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	o.LinkLayer, o.State, o.Physical, o.Rate = p.LinkLayer, p.State, p.Physical, p.Rate
 	o.LID, o.SMLID, o.IsSM, o.PortGUID = p.LID, p.SMLID, p.IsSM, p.PortGUID
 	for _, other := range card.Ports {
+		// Through these a port that is down can be reached where ibportstate does not open it itself.
 		if other.Number != number && other.Physical == "LinkUp" && other.LinkLayer == "InfiniBand" {
 			o.Linked = append(o.Linked, other.Number)
 		}
@@ -160,6 +162,7 @@ func broken(s *inventory.Snapshot) string {
 	case s.Denied[scriptPath]: // HO035 refuses
 	case !there:
 		return scriptPath + " is gone"
+	// systemd runs it as root, which still needs one bit of execution.
 	case err == nil && mode&0o100 == 0:
 		return scriptPath + " cannot be executed"
 	}
@@ -186,6 +189,7 @@ func edits(s *inventory.Snapshot, pci ib.PCIAddress, number int, setting Request
 	ours := unit(setting, extended) // extended: a port that knows speeds beyond QDR
 	all := platform.EditsOf(UnitPath(pci, number), text, ours)
 	program := s.Files[scriptPath].Content
+	// Our own texts of before are no edits of somebody.
 	if program == formerScript || program == formerComparing {
 		return all
 	}

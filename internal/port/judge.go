@@ -50,6 +50,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if on := o.Enabled(); !on.Known() {
 		found = append(found, finding.PortEnabledUnread.Find("%s is %s: %s.", d.Name(), o.State, on.Why()))
 	}
+	// What follows is about an apply, and there is none.
 	if len(o.Differences(d)) == 0 {
 		return found
 	}
@@ -136,6 +137,7 @@ func checkSupported(d Request, o Observation) []finding.Finding {
 // enabled has its link train anew.
 func interrupts(d Request, o Observation) bool {
 	switch on, known := o.Enabled().Get(); {
+	// What is not known may be a link in use.
 	case !known || on && !d.Enabled:
 		return true
 	case !on:

@@ -209,6 +209,7 @@ func nameOf(c *inventory.Card) cardName {
 
 // names reports whether the script takes the card now for the one that n names.
 func (n cardName) names(now cardName) bool {
+	// As scriptCompares: where both have a serial number it alone decides.
 	if n.serial != "" && now.serial != "" {
 		return n.serial == now.serial
 	}
@@ -294,6 +295,7 @@ func settingOf(text string) (d Request, understood bool) {
 		understood = true
 		d.Enabled = words[2] == "enable"
 		base, ext := number(words[3]), number(words[4])
+		// "None of the extended ones" is written by a number of its own: 0 would be "no change".
 		if ext == extNone {
 			ext = 0
 		}

@@ -97,6 +97,7 @@ func onDevice(s *inventory.Snapshot, d Request, device string) fact.Bool {
 // isOfPort reports whether an interface is one of the port. One of which the kernel does
 // not show the port may be. A virtual function counts its own ports, so that each is.
 func isOfPort(s *inventory.Snapshot, n *inventory.Netdev, d Request) fact.Bool {
+	// mlx4 has both ports on one function, and dev_port tells them apart.
 	if n.PCI == d.Card && n.DevPort != d.Number-1 && n.DevPort >= 0 {
 		return fact.Known(false)
 	}

@@ -20,6 +20,7 @@ import (
 type Result = managed.Result[Look]
 
 // script makes $2 virtual functions of the card $1. The kernel goes from one number to another only over 0.
+// Status 3 is a card without SR-IOV, 4 a driver that does not let its functions go.
 const script = `file=/sys/bus/pci/devices/$1/sriov_numvfs
 read -r now <"$file" || exit 3
 [ "$now" = "$2" ] && exit 0

@@ -73,12 +73,14 @@ func (l *Look) findFunctions() {
 	l.runs = map[int]ib.GUID{}
 	for i := range l.snap.Cards {
 		c, number := &l.snap.Cards[i], len(l.Functions)
+		// The number of a function is its place among those of the card, by address.
 		if of, known := c.Physical.Get(); !c.Virtual || !known || of != l.pci {
 			continue
 		}
 		if what := usedBy(l.snap, c); what != "" {
 			l.used = append(l.used, use{number, c.PCI.String(), what})
 		}
+		// What a guest's driver uses is not seen from here.
 		if c.RDMADevice != "" && c.Driver == "mlx5_core" {
 			l.runs[number] = c.NodeGUID
 		}

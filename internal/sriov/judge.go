@@ -22,6 +22,7 @@ func Check(l Look, q Request, restarts bool) []finding.Finding {
 	case plat.About().Kind == platform.KindTrueNAS:
 		return []finding.Finding{finding.VirtualFunctionsUnsupported.Find("%s runs TrueNAS, which keeps no files in /etc.",
 			q.Host)}
+	// mlx4 takes the number from a module parameter, when it is loaded.
 	case l.Card && l.Driver != "mlx5_core":
 		return []finding.Finding{finding.VirtualFunctionsUnsupported.Find("%s has the driver %s.", q.Name(),
 			cmp.Or(l.Driver, "none"))}
@@ -103,6 +104,7 @@ func CheckGUIDs(l Look, q Request, lab clash.Facts) (all []finding.Finding) {
 			found = append(found, finding.GUIDInFabric.Find("%s", taken))
 		}
 		for _, guid := range slices.Compact([]ib.GUID{p.Node, p.Port}) {
+			// The lowest bit of the first byte is that of a group, and a maker's part of zero is nobody's (EUI-64).
 			if first := uint64(guid) >> 56; guid.IsNone() || first&1 == 1 || uint64(guid)>>40 == 0 {
 				found = append(found, finding.GUIDInvalid.Find("%s", guid))
 			}
@@ -125,6 +127,7 @@ func CheckGUIDs(l Look, q Request, lab clash.Facts) (all []finding.Finding) {
 // users are the findings on functions in use that a change removes, or gives other GUIDs or link states.
 func (l Look) users(q Request) (all []finding.Finding) {
 	lost, stale := slices.Clone(l.used), l.Stale(q)
+	// Another number makes every function anew; the same one touches only those whose port changes.
 	if len(l.Functions) == q.Number {
 		lost = slices.DeleteFunc(lost, func(u use) bool { return !slices.Contains(stale, u.number) })
 	}
@@ -147,6 +150,7 @@ func (l Look) users(q Request) (all []finding.Finding) {
 func CheckSeen(l Look, q Request, before Seen) []finding.Finding {
 	now, number := l.Seen(), strconv.Itoa
 	var all []managed.Setting
+	// sysfs forgets the number at a restart, whoever had set it.
 	if before.BootID == now.BootID {
 		all = append(all, managed.Setting{Had: "it had virtual functions:", Has: "has", Was: number(before.Number),
 			Is: number(now.Number), Want: number(q.Number)})

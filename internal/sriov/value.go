@@ -74,6 +74,7 @@ WantedBy=multi-user.target
 // numberOf reads back what a unit of ours makes; 0 if it makes none.
 func numberOf(text string) int {
 	_, after, _ := strings.Cut(text, "done; echo ")
+	// Up to the blank: the line goes on with the file.
 	word, _, _ := strings.Cut(after, " ")
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 0 {

@@ -29,9 +29,11 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 		forget(ctx, c, l, g)
 		return nil
 	}
+	// Before what forbids a restart: a card that waits for nobody's restart has nothing to refuse.
 	if how != safety.ActivationReboot {
 		return nil
 	}
+	// The verdict has said so already. It is asked once more, because a restart cannot be taken back.
 	if !c.RebootAllowed || c.Rebooter == nil || c.Host.Observe() {
 		return &cards.Error{
 			Summary: "Refusing to reboot host " + c.Host.Name(),
@@ -57,6 +59,8 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 // starts anew meanwhile stops the restart, and the others are looked at again.
 func RunAll(ctx context.Context, o *cards.Session, all []Wait, did *[]string) error {
 	before := len(*did)
+	// A round ends without a restart only if somebody else has started a card anew. Its goal is reached then
+	// and it is not in the next round, so that the rounds come to an end.
 	for len(*did) == before {
 		left, err := due(ctx, all)
 		if err != nil || len(left) == 0 {
@@ -91,6 +95,7 @@ func restart(ctx context.Context, o *cards.Session, all []Wait, did *[]string) e
 	c, g := all[0].Card, all[0].Goal
 	before := make([]*cards.Look, len(all))
 	for i, w := range all {
+		// All cards first: the first one that may not be restarted saves the others the drain of the host.
 		l, err := mayRestart(ctx, o, w.Card, w.Goal)
 		if err == nil {
 			err = breakLoop(ctx, w.Card, l, w.Goal)
@@ -98,6 +103,7 @@ func restart(ctx context.Context, o *cards.Session, all []Wait, did *[]string) e
 		if err != nil {
 			return err
 		}
+		// What the flash held now is what stillMayRestart compares with.
 		before[i] = l
 		o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+w.Card.PCI.String()+" runs "+w.Goal.Text)
 		o.Tell(w.Card, journal.Step{Name: "restart", Percent: journal.Unknown})
@@ -106,6 +112,8 @@ func restart(ctx context.Context, o *cards.Session, all []Wait, did *[]string) e
 		func(ctx context.Context) error { return ready(ctx, o, all, before) })
 	if err != nil {
 		var failed *reboot.Error
+		// Only if the request itself was refused is it certain that no restart comes. A note that is left
+		// beside one that comes later would let the host be restarted a second time for nothing.
 		if errors.As(err, &failed) && failed.Step == reboot.StepRequest && failed.Untouched() {
 			forgetAll(ctx, all, before)
 		}
@@ -124,6 +132,8 @@ func restart(ctx context.Context, o *cards.Session, all []Wait, did *[]string) e
 
 // ready notes the restart for each card, and asks then whether the host may still restart: nothing comes
 // between the last look at a flash and the request, so that no burn by hand is loaded unseen.
+// The note comes before the request: a run that is killed between the two finds it, and does not restart
+// the host again and again.
 func ready(ctx context.Context, o *cards.Session, all []Wait, before []*cards.Look) error {
 	for i, w := range all {
 		if err := noteRestart(ctx, w.Card, before[i], w.Goal); err != nil {
@@ -142,6 +152,7 @@ func ready(ctx context.Context, o *cards.Session, all []Wait, before []*cards.Lo
 // forgetAll takes back the notes of a restart that does not come.
 func forgetAll(ctx context.Context, all []Wait, before []*cards.Look) {
 	for i, w := range all {
+		// Also if the run was interrupted: the note would forbid the restart of the next one.
 		forget(context.WithoutCancel(ctx), w.Card, before[i], w.Goal)
 	}
 }
@@ -158,6 +169,7 @@ func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*c
 	if yes, _ := g.Reached(l); yes {
 		return l, errReached
 	}
+	// A restart loads whatever is in flash: what somebody has burned since was not judged by anybody.
 	if f := l.Card.Flash; f != nil && !g.Loads(*f) {
 		return l, refusal(c, g, g.lostText(), []finding.Finding{changedFlash(l.Card, "")})
 	}
@@ -177,6 +189,7 @@ func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, before
 	if err = refusal(c, g, g.doneText(), changedFlashes(before, l.Snap)); err != nil {
 		return err
 	}
+	// Of every card of the host that the restart starts anew, not only of those that wait for it.
 	loaded, err := o.Loaded(ctx, c.Host, l.Snap)
 	if err != nil {
 		return err
@@ -184,6 +197,7 @@ func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, before
 	found := safety.Loads(loaded)
 	done := g.doneText()
 	if slices.ContainsFunc(loaded, func(f safety.CardFacts) bool {
+		// The flash of this very card is bad: to say that it was verified would be wrong now.
 		return f.PCI.Slot() == c.PCI.Slot() && len(safety.Loads([]safety.CardFacts{f})) > 0
 	}) {
 		done = g.lostText()
@@ -202,12 +216,15 @@ func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, before *ca
 			return readError(c, l, g, err)
 		}
 		who := c.Compare(l)
+		// Asked before the look: one that begins in time and ends late is still a fair look.
 		late := time.Now().After(deadline)
 		if who.Other(late) {
 			return otherCardError(c, g, who)
 		}
 		yes, known := g.Reached(l)
 		started := l.Snap.BootID != before.Snap.BootID
+		// Another boot id, because a host that answers may not have gone down yet; a driver, because without it
+		// nothing shows what runs.
 		if yes && started && l.Card.Driver != "" && who.Same() {
 			forget(ctx, c, before, g)
 			c.Host.Invalidate() // udev may not have named yet what the driver has made

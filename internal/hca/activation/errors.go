@@ -15,6 +15,7 @@ import (
 
 // restartFailed is a refusal of the last look, with what the resume commands left beside it,
 // or the failure of the restart. It is errReached if no restart was needed any more.
+// The refusal goes first: it is the reason, and a resume command that failed is what is left of it.
 func restartFailed(c cards.Card, oldBoot string, g Goal, err error) error {
 	var (
 		refused *safety.RefusedError
@@ -59,6 +60,7 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 	e.What = fmt.Sprintf("The restart of host %s failed after %s in this step: %s. %s",
 		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
 	switch {
+	// In this order: what is certain first. Of the others nobody knows what the card runs.
 	case step.Untouched():
 		e.Means = g.doneText() + ". The card still runs what it started with. It should run " + g.Text + "."
 		e.Check = "Fix what the error below names, and run the same command again. It does not write the card again."
@@ -96,6 +98,7 @@ func readError(c cards.Card, l *cards.Look, g Goal, err error) error {
 			Err:     err,
 		}
 	}
+	// A card that has moved to another slot is not a card that is gone.
 	if who := c.Compare(l); who.Elsewhere != "" {
 		return otherCardError(c, g, who)
 	}
@@ -156,6 +159,7 @@ func goalError(c cards.Card, l *cards.Look, g Goal, known, mayBeBlind bool, did 
 			{"Running", strings.TrimSpace(card.RunningPSID.String() + " " + card.RunningFW)},
 		},
 	}
+	// A power cycle, which is the usual advice here, would load what somebody else has written.
 	if f := card.Flash; f != nil && !g.Loads(*f) {
 		e.What += " Its flash does not hold what was written any more: it holds " + flashText(*f) + "."
 		e.Means = g.doneText() + ", and somebody has written the flash since: another apply, or a person."

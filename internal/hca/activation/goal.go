@@ -27,6 +27,7 @@ type Goal struct {
 	// Content does not name: no restart was tried for it.
 	New bool
 	// Consent names the interfaces of the card that may go down during the restart.
+	// An interface that the operator's session goes over is not among them unless the configuration names it.
 	Consent []string
 	// Title begins the titles of what goes wrong from the restart on: "Firmware of
 	// card intel9/0000:01:00.0 is burned".
@@ -69,6 +70,7 @@ func flashText(f inventory.Flash) string {
 
 // changedFlashes compares what the cards of a host have in flash with what they had before
 // the drain commands. A restart loads the flash of each of them.
+// A drain command is a program of the operator's, and may well burn a card.
 func changedFlashes(before, now *inventory.Snapshot) []finding.Finding {
 	var found []finding.Finding
 	for i := range now.Cards {

@@ -26,6 +26,7 @@ func breakLoop(ctx context.Context, c cards.Card, l *cards.Look, g Goal) error {
 		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
 		before[k] = v
 	}
+	// The same boot means that the restart which was noted never came: that is no loop.
 	if before["content"] != content || before["boot_id"] == "" || before["boot_id"] == l.Snap.BootID {
 		return nil
 	}
@@ -43,6 +44,7 @@ func breakLoop(ctx context.Context, c cards.Card, l *cards.Look, g Goal) error {
 }
 
 // noteRestart records on the host the restart that is asked for next.
+// On the host, not in the state: a run that dies during a restart has no state to write to.
 func noteRestart(ctx context.Context, c cards.Card, l *cards.Look, g Goal) error {
 	if _, err := c.Host.Run(ctx, noteActivation(c.FileName(), contentOf(c, l, g), l.Snap.BootID)); err != nil {
 		return noteError(c, g, "stored", err)
@@ -62,6 +64,7 @@ func noteError(c cards.Card, g Goal, done string, err error) error {
 
 // contentOf is what a restart is to make a card run, as its note has it. Another card in the
 // slot has another one.
+// It names the last job too, since only its writing makes another restart for the same version useful.
 func contentOf(c cards.Card, l *cards.Look, g Goal) string {
 	content := strings.TrimSpace(c.Recorded.Token() + " " + g.Content)
 	if jobs := l.Snap.JobsOf(c.PCI); len(jobs) > 0 {
@@ -74,6 +77,7 @@ func contentOf(c cards.Card, l *cards.Look, g Goal) string {
 // forget removes the note on a restart for a goal: the goal is reached, and what is undone by hand
 // after that may be restarted for again, or the restart was refused. If the note stays, breakLoop
 // says how it is removed.
+// A failure is let pass: the restart was right, and the note only delays a later one.
 func forget(ctx context.Context, c cards.Card, l *cards.Look, g Goal) {
 	if !c.Host.Observe() {
 		_, _ = c.Host.Run(ctx, forgetActivation(c.FileName(), contentOf(c, l, g)))

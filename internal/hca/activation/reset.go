@@ -24,6 +24,8 @@ func Stranded(ctx context.Context, h cards.Host, all []cards.Card) error {
 		if err != nil {
 			return err
 		}
+		// All four: mstfwreset unbinds the driver before it takes the link down, and one that was killed there
+		// leaves both so (4.21). A card that has its driver again needs nobody's help.
 		if r := noted.of(c, l.Snap.BootID); r.begun && !r.runs && r.exit != "0" && l.Card.Driver == "" {
 			return strandedError(c)
 		}
@@ -47,7 +49,9 @@ func ResetAll(ctx context.Context, o *cards.Session, all []Wait, did *[]string) 
 		}
 	}
 	c := left[0].Card
+	// One drain around all resets: who uses one card of the host mostly uses the others too.
 	err = c.Rebooter.Drained(ctx, func(ctx context.Context) error {
+		// One after the other. A reset takes the link of a slot down, and a failure must name its card.
 		for i, w := range left {
 			if failed := resetCard(ctx, o, w, before[i]); failed != nil && !errors.Is(failed, errReached) {
 				return failed
@@ -83,8 +87,10 @@ func resetCard(ctx context.Context, o *cards.Session, w Wait, before *cards.Look
 	}
 	o.Progress(ctx, "Resetting card "+c.ID()+" so that it runs "+w.Goal.Text)
 	o.Tell(c, journal.Step{Name: "reset", Percent: journal.Unknown})
+	// The id tells the unit of this request from one of an earlier run, whose files may still be there.
 	id := strings.ToLower(rand.Text())
 	if _, err := c.Host.Run(ctx, startReset(c, id, contentOf(c, before, w.Goal), before.Snap.BootID)); err != nil {
+		// The script itself said no. Without a status nobody knows whether it arrived.
 		if _, exit := cards.Exit(err); exit != nil {
 			return notStarted(w, err)
 		}
@@ -116,6 +122,7 @@ func failed(ctx context.Context, w Wait, before *cards.Look, end *reset) error {
 	if err != nil {
 		return unseen(w, err)
 	}
+	// Power loss is no failure of the reset, and has done what the reset was for.
 	if now.BootID != before.Snap.BootID {
 		return restarted(w)
 	}
@@ -131,6 +138,7 @@ func watchReset(ctx context.Context, o *cards.Session, c cards.Card, id string) 
 		switch {
 		case err != nil && !cards.MayPass(err):
 			return nil, err
+		// The network may go over this very card, whose link is down for some seconds.
 		case err != nil:
 			c.Host.Drop()
 		case r.runs:
@@ -152,6 +160,7 @@ func watchReset(ctx context.Context, o *cards.Session, c cards.Card, id string) 
 
 // over reports whether a reset has ended, or does not come any more after so many looks without its unit.
 func (r *reset) over(ctx context.Context, c cards.Card, id string, idle int) bool {
+	// To give up without the host's word that the unit never begins would let it begin after the error.
 	return r.exit != "" || idle > resetPatience && (r.begun || forgone(ctx, c, id))
 }
 

@@ -61,8 +61,10 @@ func (r *reset) failure(w Wait) error {
 	const untouched = "The card was not reset, and the host was not restarted."
 	said := lastLine(r.output)
 	switch {
+	// The status alone does not count: tools of this family have ended with 0 after an error.
 	case r.exit == "0" && !strings.Contains(r.output, "-E- "):
 		return nil
+	// Before refused: something that has begun is never "untouched".
 	case r.cutOff():
 		return resetError(w, "mstfwreset was started, and something has killed it.", "The host was not restarted. The card "+
 			"may have neither a PCI link nor a driver, and the new firmware may run already.",
@@ -76,6 +78,7 @@ func (r *reset) failure(w Wait) error {
 		e.Facts = append(e.Facts, cards.Fact{"Exit status", r.exit})
 		return e
 	}
+	// The command to the firmware (MFRL) is the first step of the tool, and stays in force after a failure (4.21).
 	e := resetError(w, "mstfwreset failed: "+strings.TrimPrefix(said, "-E- "), "The host was not restarted. If "+
 		"mstfwreset has sent its command to the firmware, the card resets itself when its link goes down the next time.",
 		planAgain, nil)

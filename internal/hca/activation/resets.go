@@ -30,6 +30,7 @@ func (r reset) refused() bool { return !r.begun && !r.runs }
 
 // cutOff reports whether the tool was started and something has ended it: the shell gives 128 and more for a signal.
 // The unit was looked at first, so that it may have run still when the end was already written.
+// mstfwreset ignores INT and TERM while the link is down. HUP and KILL end it (4.21).
 func (r reset) cutOff() bool {
 	status, err := strconv.Atoi(r.exit)
 	return r.begun && (err == nil && status > 128 || err != nil && !r.runs)
@@ -39,6 +40,7 @@ func (r reset) cutOff() bool {
 type resets map[string]*reset
 
 // of is the reset of a card in a boot of its host; an empty one if there is none.
+// A reset of an earlier boot says nothing: the host has started the card anew since.
 func (all resets) of(c cards.Card, bootID string) *reset {
 	if r := all[c.FileName()]; r != nil && r.boot == bootID {
 		return r
@@ -52,6 +54,7 @@ func (all resets) against(c cards.Card, l *cards.Look, g *Goal) string {
 	switch {
 	case r.refused():
 		return ""
+	// A second one beside it would meet a card whose link is down.
 	case r.runs:
 		return "a reset of the card is under way"
 	case r.cutOff():
@@ -76,6 +79,8 @@ var resetLookScript string
 var resetForgoScript string
 
 func startReset(c cards.Card, id, content, bootID string) shellcmd.Command {
+	// In a unit of its own: if the session breaks, as it does where it goes over this card, the tool goes on. Killed
+	// by a hang-up it would leave the card without link and driver.
 	args := []string{inventory.StateDir, c.FileName(), id, content, bootID, resetUnit(c), flock.File,
 		cardusers.Functions + resetBody, c.PCI.String()}
 	return shellcmd.Script("start-reset", resetStartScript, append(args, mstfwreset.Reset(c.PCI)...)...).AsRoot().Changes()

@@ -19,6 +19,7 @@ func AgainstReset(ctx context.Context, o *cards.Session, c cards.Card, g *Goal) 
 	if err != nil {
 		return "", err
 	}
+	// The cheapest question first: the last one asks the card itself, through its command interface.
 	if why = againstCard(l); why != "" {
 		return why, nil
 	}
@@ -51,8 +52,10 @@ func againstCard(l *cards.Look) string {
 	switch {
 	case card.Chip.Driver != mstfwreset.Driver:
 		return "mstfwreset does not know the " + card.Chip.Name
+	// The tool refuses drivers of others, such as vfio-pci of a card that a virtual machine has.
 	case card.Driver != mstfwreset.Driver:
 		return "the driver of the card is " + orNone(card.Driver) + ", not " + mstfwreset.Driver
+	// A reset that nobody can prove may as well be a restart.
 	case !l.Facts.Running.Known():
 		return "nothing would show what the card runs after a reset: " + l.Facts.Running.Why()
 	}
@@ -80,6 +83,7 @@ func againstHost(h mstfwreset.Host) string {
 	switch {
 	case len(h.Lacks) > 0:
 		return "the host lacks " + strings.Join(h.Lacks, ", ")
+	// As lscpu says it; the tool looks at the same (4.21 to 4.36).
 	case h.Virtual:
 		return "mstfwreset refuses on a virtual machine"
 	case len(h.Managers) > 0:
@@ -87,10 +91,12 @@ func againstHost(h mstfwreset.Host) string {
 	case len(h.Functions) == 0:
 		return "the card is not on the bus"
 	}
+	// Of all functions of the slot: the reset is one of the chip, which a card of two ports shares.
 	for _, f := range h.Functions {
 		if f.Driver != mstfwreset.Driver {
 			return "the driver of " + f.PCI + ", of the same slot, is " + orNone(f.Driver) + ", not " + mstfwreset.Driver
 		}
+		// The tool sets their number to 0, and does not set it again.
 		if f.VFs > 0 {
 			return fmt.Sprintf("%s has virtual functions (%d), which a reset takes away", f.PCI, f.VFs)
 		}

@@ -57,6 +57,7 @@ func (b *Store) Check() error {
 
 // Open reads and verifies a backup: the record is there, the firmware has the recorded
 // hash, parses, and has the recorded PSID and version. Errors are *Error.
+// All of it each time: between a backup and the day it is needed lie disks, copies and people.
 func (b *Store) Open(dir string) (Backup, error) {
 	recorded := dir
 	if dir = b.locate(dir); dir == "" {
@@ -69,6 +70,7 @@ func (b *Store) Open(dir string) (Backup, error) {
 	}
 	out := Backup{Dir: dir}
 	// The text of the parser names types of this program.
+	// A version above ours may mean other things by the same words.
 	if json.Unmarshal(text, &out.Record) != nil || out.Record.Version != recordVersion || out.Record.SHA256 == "" {
 		return Backup{}, &Error{Dir: dir, Err: fmt.Errorf("%s is damaged, or was not written by this provider: it does not "+
 			"say which firmware is beside it", recordFile)}
@@ -82,6 +84,7 @@ func (b *Store) Open(dir string) (Backup, error) {
 	switch {
 	case sum != r.SHA256 || size != r.Size:
 		err = fmt.Errorf("%s has SHA-256 %s and %d bytes; stored were %s and %d", firmwareFile, sum, size, r.SHA256, r.Size)
+	// The hash says that it is the same file; this says that it is the file of this record.
 	case img.PSID != r.PSID || img.FWVersion != r.FW:
 		err = fmt.Errorf("%s holds %s %s; %s says %s %s", firmwareFile, img.PSID, img.FWVersion, recordFile, r.PSID, r.FW)
 	}
@@ -123,6 +126,7 @@ func (b *Store) Newest(l *cards.Look) (Backup, error) {
 		switch {
 		case openErr != nil:
 			bad = append(bad, openErr)
+		// One that was declared is no copy of a flash.
 		case found.Other(l) == "" && !found.Record.Fingerprint() && (best.Dir == "" || newer(found, best)):
 			best = found
 		}
@@ -139,6 +143,7 @@ func newer(a, b Backup) bool {
 	if c := a.Record.Taken.Compare(b.Record.Taken); c != 0 {
 		return c > 0
 	}
+	// Two of one second: the one with a number came later.
 	return a.Dir > b.Dir
 }
 
@@ -156,6 +161,7 @@ func (r Record) otherCard(place string, now ib.Identity) string {
 		MACs: []ib.MAC{r.GUIDs.MAC1, r.GUIDs.MAC2}, GUIDs: []ib.GUID{r.GUIDs.Node, r.GUIDs.Port1, r.GUIDs.Port2},
 	}
 	switch like, why := ib.Compare(who, now); {
+	// A serial number counts within a part number only.
 	case like == ib.Same, who.Serial != "" && who.Serial == now.Serial && who.Part == now.Part && who.Chip == now.Chip:
 		return "" // it may have got new addresses since; who it is now, the verdict decides
 	case who.Serial != "" && now.Serial != "" && who.Serial != now.Serial:

@@ -67,6 +67,7 @@ const (
 
 // cardDir names the card by host, slot and what stays with the card.
 func (r Record) cardDir() string {
+	// An Ethernet card has no GUID (all ones), but MACs.
 	id := r.GUIDs.Node.Hex()
 	if r.GUIDs.Node.IsNone() {
 		id = r.GUIDs.MAC1.Hex()
@@ -99,6 +100,8 @@ func (b *Store) save(record Record, fetch func(io.Writer) (sha string, err error
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", nil, err
 	}
+	// In the same directory as the backup will be, so that publish is one rename within a file system. Newest
+	// leaves out what begins with a dot.
 	temp, err := os.MkdirTemp(parent, ".incomplete-")
 	if err != nil {
 		return "", nil, err
@@ -131,6 +134,8 @@ func publish(temp, parent string, taken time.Time) (string, error) {
 		if err := os.Rename(temp, dir); err != nil {
 			return "", err
 		}
+		// The new name is on the disk before anything is burned: a power cut must not leave a burned card and a
+		// directory without its backup.
 		return dir, syncDir(parent)
 	}
 	return "", fmt.Errorf("%s holds a hundred backups of one second", parent)
@@ -151,9 +156,12 @@ func (b *Store) fill(dir string, record *Record, fetch func(io.Writer) (string, 
 	if err != nil {
 		return nil, err
 	}
+	// What the disk gives back now, against what the host has hashed: network, memory and disk between are
+	// all in the comparison.
 	if sum != said {
 		return nil, fmt.Errorf("%s has SHA-256 %s on this machine and %s on the host", path, sum, said)
 	}
+	// The record is written after the firmware: a directory with a record has its firmware.
 	record.SHA256, record.Size = sum, size
 	text, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
@@ -209,6 +217,7 @@ func (b *Store) writeFile(path string, write func(io.Writer) error) error {
 	if err := write(f); err != nil {
 		return errors.Join(err, f.Close())
 	}
+	// Before the close, which does not wait for the disk.
 	if err := f.Sync(); err != nil {
 		return errors.Join(err, f.Close())
 	}

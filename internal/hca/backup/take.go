@@ -29,6 +29,7 @@ func (b *Store) Assess(ctx context.Context, c cards.Card) (cards.Assessment, err
 	}
 	a := b.s.Assess(c, l)
 	a.Card.Flash = l.Card.ReadFlash()
+	// To verify is to read all of the flash, which beside a job can disturb its burn (mstflint 4.21).
 	if !a.Host.Observe && a.Card.FlashKnown() && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
 		if err = b.s.VerifyFlash(ctx, c.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err
@@ -67,10 +68,12 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 	if err != nil {
 		return Backup{}, err
 	}
+	// Judged again after the reads: what was read twice is of use only if nobody has written in between.
 	final := safety.Backup(safety.BackupInput{Card: again.Card, Host: again.Host, Backup: taken})
 	if final.Blocked() {
 		return Backup{}, cards.RefuseOvertaken(c, before, now, what, a.Verdict, final)
 	}
+	// From the disk, as a restore will open it.
 	return b.Open(taken.Path)
 }
 
@@ -90,7 +93,10 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, l *cards.Look,
 	if _, err := c.Host.Run(ctx, makeBackupDir(dir)); err != nil {
 		return nil, b.newError(c, "the directory for it cannot be made on the host", err)
 	}
+	// The working copies go whatever happens. keepBackup has moved the first one out by then.
 	defer b.removeQuietly(ctx, c, dir)
+	// Two reads: the tool checks nothing of what it reads here, and ends with 0 (4.21). A byte that came wrong
+	// from the bus does not come wrong twice.
 	for _, path := range []string{first, second} {
 		if err := b.readImage(ctx, c, facts.Rollback, path); err != nil {
 			return nil, b.newError(c, "reading the flash failed", err)
@@ -104,6 +110,7 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, l *cards.Look,
 	if !kept.TwoReadsEqual {
 		return kept, nil
 	}
+	// Then the parser here is the only one that verifies it.
 	if !l.Snap.MSTFlint.Present {
 		return b.bringHome(ctx, c, l, facts, first, sums[0], kept)
 	}
@@ -118,6 +125,7 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, l *cards.Look, fact
 	sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
 	if !facts.ByDriver() {
+		// For a person who reads card.json; nothing depends on it.
 		if r, err := b.s.RunShared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
 			query = string(r.Stdout)
 		}
@@ -137,10 +145,12 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, l *cards.Look, fact
 	if img.Format != fwimage.FS2 {
 		kept.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
 	}
+	// After it was stored, because it is the stored copy that is judged.
 	if len(safety.BackupDoubts(facts, kept)) > 0 {
 		kept.Path = "" // its card.json would call it the card's, and a person burns from it
 		return kept, os.RemoveAll(dir)
 	}
+	// Only now: the copy on the host is for its console, the operator's is the one that counts.
 	if _, err := c.Host.Run(ctx, keepBackup(path, sum, l.Jobs.OldCopies(l.Snap))); err != nil {
 		return nil, b.newError(c, "keeping the copy on the host failed", err)
 	}
@@ -172,6 +182,7 @@ func (b *Store) readImage(ctx context.Context, c cards.Card, rollback *safety.Im
 	if err != nil {
 		return err
 	}
+	// The shared lock lets other readers in and keeps a burn of ours out.
 	_, err = b.s.RunShared(ctx, c.Host, c.PCI, cmd)
 	return err
 }
@@ -219,6 +230,8 @@ func keepBackup(from, sum string, old []string) shellcmd.Command {
 			args = append(args, inventory.BackupFile(other))
 		}
 	}
+	// sync before mv: a power cut between them must not leave a good name on an empty file. The old copies go
+	// last, so that one is always there.
 	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}" || exit 1
 shift 2
 [ $# = 0 ] || rm -f -- "$@"`, args...).AsRoot().Changes()

@@ -29,6 +29,7 @@ func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err er
 	f.Checksum = img.Checksum
 	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
 	if img.Format != fwimage.FS2 {
+		// A ConnectX-3 has neither: its tool always writes the flash itself.
 		f.Controlled, f.Security = img.Security.UpdateMethod() == safety.ByFirmware, img.Security.Version
 		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
 	}
@@ -37,6 +38,7 @@ func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err er
 
 // Identity gives the identity in an image in the form that the snapshot has for flash.
 // In later chips the base stands for all GUIDs, and there is one MAC.
+// Of one base GUID in all three places: what is compared has to have one form.
 func Identity(img *fwimage.Image) ib.GUIDSet {
 	g := img.GUIDs
 	if img.Format == fwimage.FS2 {
@@ -53,6 +55,7 @@ var problems = map[fwimage.Problem]safety.ImageProblem{
 	fwimage.Unsupported: safety.ImageUnsupported,
 }
 
+// The words of fwimage become findings here, so that the parser knows nothing of verdicts.
 func problem(f *safety.ImageFacts, err error) {
 	var refused *fwimage.Error
 	switch {

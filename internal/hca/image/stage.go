@@ -27,6 +27,7 @@ func Path(sha256 string) string { return inventory.StateDir + "/images/" + sha25
 // alone. size is in bytes, sha256 lower-case hexadecimal.
 func Stage(ctx context.Context, h cards.Host, r io.ReaderAt, size int64, sha256 string) error {
 	path := Path(sha256)
+	// A status means that the file is not there, which is the usual case.
 	if sums, err := Hashes(ctx, h, path); err != nil {
 		if _, exit := cards.Exit(err); exit == nil {
 			return err
@@ -37,9 +38,11 @@ func Stage(ctx context.Context, h cards.Host, r io.ReaderAt, size int64, sha256 
 	if _, err := h.Run(ctx, makeImageDir()); err != nil {
 		return stageFailed(h, path, "its directory could not be made", err)
 	}
+	// Under its hash: two applies stage the same file under one name, and no file is there half.
 	if err := h.Upload(ctx, r, size, host.RemoteFile{Path: path, Mode: 0o600, SHA256: sha256}); err != nil {
 		return stageFailed(h, path, "it could not be copied to the host", err)
 	}
+	// Such a host burns through its driver (devlink).
 	if s, err := h.Snapshot(ctx); err == nil && !s.MSTFlint.Present {
 		return nil // every checksum of it was verified here
 	}
@@ -86,6 +89,7 @@ func fetch(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, []b
 	if err != nil {
 		return nil, nil, err
 	}
+	// The name promises the hash. A person may have put another file there.
 	if sum != sha256 {
 		return nil, nil, fmt.Errorf("%s: the image %s has SHA-256 %s. Somebody changed it after it was staged. "+
 			"Plan again: its infiniband_firmware_image stages it anew",
@@ -98,6 +102,7 @@ func fetch(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, []b
 // StagePackage puts beside a staged image the package by which the driver of a card has its firmware take it.
 func StagePackage(ctx context.Context, h cards.Host, sha256 string) (journal.Package, error) {
 	p := journal.Package{Path: strings.TrimSuffix(Path(sha256), ".bin") + ".mfa2",
+		// The kernel takes a name relative to the directory of firmware, so it is copied there for the burn.
 		At: devlink.Folder + packageName(sha256)}
 	data, err := makePackage(ctx, h, sha256)
 	if err != nil {
@@ -142,6 +147,7 @@ func Hashes(ctx context.Context, h host.Host, paths ...string) ([]string, error)
 	lines := strings.Fields(string(r.Stdout))
 	var sums []string
 	for i := 0; i+1 < len(lines); i += 2 {
+		// sha256sum begins the line with a backslash if it has to quote the name (coreutils).
 		sums = append(sums, strings.ToLower(strings.TrimPrefix(lines[i], `\`)))
 	}
 	if len(sums) != len(paths) || len(sums[0]) != 64 {
@@ -153,6 +159,7 @@ func Hashes(ctx context.Context, h host.Host, paths ...string) ([]string, error)
 
 // Verify has the tool verify an image file on the host. A card that never
 // had GUIDs gives an image that the tool calls not bootable for that alone.
+// Status and output both count: see mstflint.Verification.
 func Verify(ctx context.Context, h host.Host, path string, blank bool) (bool, error) {
 	cmd, err := mstflint.VerifyImage(path)
 	if err != nil {

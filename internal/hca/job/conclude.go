@@ -49,6 +49,8 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 		return nil, j.unread(out, err)
 	}
 	var did []string
+	// Before anything is compared, and before any restart: a card without its GUIDs is one that a subnet manager
+	// leaves out, or takes for another.
 	if now.lostIdentity() {
 		mended, err := j.restoreIdentity(ctx, out)
 		if err != nil {
@@ -59,6 +61,7 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 			return did, j.unread(out, err)
 		}
 	}
+	// The tool's word is no proof: with verification of its writes switched off it says done (4.21).
 	if !now.FlashKnown() {
 		return did, j.writeError(out, "The tool says that it has written the flash, which cannot be read now to prove it: "+
 			now.FlashError)
@@ -70,11 +73,13 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 		}
 		return did, both(e, j.settle(ctx, how))
 	}
+	// The last step: a run that dies before it leaves a job that the next one reads again, which is harmless.
 	if err := j.settle(ctx, journal.Verified); err != nil {
 		return did, err
 	}
 	did = append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, j.c.ID(),
 		now.InFlash().PSID, now.InFlash().FW))
+	// A warning of the tool that changes nothing of the flash, and all of what starts from it.
 	if strings.Contains(out.Output, mstflint.BootAddress) {
 		did = append(did, "mstflint: "+mstflint.BootAddress+". "+
 			mstflint.Judge(0, mstflint.BootAddress).Do)
@@ -91,6 +96,7 @@ func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	// Anything but the same card is an error here. A job's result must never be noted on another card.
 	if id := j.c.Compare(l); !id.Same() {
 		return result{}, &safety.RefusedError{What: "read card " + j.c.ID() + " after its job",
 			Findings: safety.Identity(j.c.PCI.String()+" of "+j.c.Host.Name(), id)}
@@ -102,6 +108,8 @@ func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 	if err = j.s.Inspect(ctx, j.c.Host, &now.CardFacts); err != nil {
 		return now, err
 	}
+	// On the firmware's way a query gives version and date of the staged image, and product version, ROM and
+	// PSID of the running one (4.21).
 	if past := now.Flash.PastFirmware(j.want.Before, j.want.After); past != nil && j.want.Kind == journal.Burn &&
 		now.Verified == safety.VerifyGood && j.want.Checksum != "" && now.Checksum == j.want.Checksum {
 		now.Flash = past // the running firmware says what it was started with, the content is the new one
@@ -118,6 +126,8 @@ func (j *Job) restoreIdentity(ctx context.Context, burned outcome) (string, erro
 		return "", err
 	}
 	var answers []safety.Question
+	// The tool asks only where GUIDs are set already. An answer too many is read by nobody; one too few ends
+	// the run.
 	if l.Card.FlashKnown() && !l.Card.Flash.BlankGUIDs {
 		answers = []safety.Question{safety.QuestionGUIDs}
 	}
@@ -176,6 +186,8 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	if !now.whole() {
 		return nil, now.notWhole(out)
 	}
+	// The firmware may have taken the image before the tool failed: a RELEASE that is refused after ACTIVATE gives
+	// status 1 (4.21).
 	if now.proven() {
 		text := now.flashText() + now.identityText() + " " + out.endText() + " What counts is what was read back."
 		return []string{text}, j.settle(ctx, journal.Verified+", though the tool failed. "+text)
@@ -184,6 +196,7 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	e.Means = text + " The card boots from it. " + j.hostText(out) + lost
 	// The flash is proven: no runbook.
 	e.Check = cmp.Or(out.advice().Do, "Run the same command again; it burns again if it has to.")
+	// Unsettled: the next apply of the firmware has to find what the job took.
 	if lost != "" {
 		return []string{text}, e
 	}
@@ -206,6 +219,7 @@ func (j *Job) settle(ctx context.Context, how string) error {
 // Settle records how a job of a card ended, so that no later run looks at it again.
 func Settle(ctx context.Context, c cards.Card, id, how string) error {
 	cmd := shellcmd.Script("settle-flash-job", settleScript, journal.Dir(id), how).AsRoot().Changes()
+	// Also of a run that was interrupted: the card is read, and that is the dear part.
 	if _, err := c.Host.Run(context.WithoutCancel(ctx), cmd); err != nil {
 		return &cards.Error{
 			Summary: "Unable to record the result of job " + id + " on card " + c.ID(),

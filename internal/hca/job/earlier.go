@@ -17,6 +17,7 @@ import (
 func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did *[]string,
 	assess func(context.Context) (cards.Assessment, error),
 ) (cards.Assessment, error) {
+	// First, because a verdict on a card of which a job may still write is worth nothing.
 	if err := SettleEarlier(ctx, s, c, what, did); err != nil {
 		return cards.Assessment{}, err
 	}
@@ -54,6 +55,7 @@ func isUndecided(err error, l *cards.Look) bool {
 // A job that failed or was interrupted is no error here as long as the card holds one
 // whole image; the caller goes on from what the card holds now.
 func closePending(ctx context.Context, s *cards.Session, c cards.Card, l *cards.Look, did *[]string) error {
+	// Oldest first, as they wrote.
 	for _, pending := range l.Jobs.Pending() {
 		if c.Host.Observe() || pending.Unreadable() != "" {
 			continue // a journal that is not read is for the verdict to refuse
@@ -71,6 +73,7 @@ func (j *Job) close(ctx context.Context, record *inventory.Job, did *[]string) e
 	if err == nil {
 		out, err = j.leaveToOwner(ctx, record, out)
 	}
+	// Its owner, or another apply, was faster.
 	if err != nil || out.Absent || out.Settled {
 		return err
 	}
@@ -93,6 +96,7 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if err != nil {
 		return "", "", err
 	}
+	// No look at the card is needed to know what such a job did.
 	if !out.wrote() {
 		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + "." + out.classText(),
 			"nothing was written" + out.classText(), nil
@@ -100,6 +104,7 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if why := j.want.Undecided(true, l.Who); why != "" {
 		return "It stays open, because it may have been for another card than the one in the slot now: " + why + ".", "", nil
 	}
+	// The job is closed all the same: its card may never come back, and every plan would wait for it.
 	if like, why := ib.Compare(j.want.Card, l.Who); like == ib.Other {
 		return "It was for another card than the one that is in the slot now: " + why + ".",
 			"another card is in the slot: " + why, nil

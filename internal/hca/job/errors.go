@@ -80,6 +80,7 @@ func (r request) hostText(out outcome) string {
 
 // runsText says what the card runs whose flash may not start, and what must not be done.
 func (r request) runsText(out outcome) string {
+	// A running card has its firmware in memory, and takes a burn. One that starts from a bad flash may not.
 	const keep = "Do not restart the host and do not switch it off"
 	switch anew := r.startedAnew(out); {
 	case fact.Yes(anew):
@@ -100,6 +101,7 @@ func (r request) unknownEnd() string {
 func (r request) refusalError(out outcome) error {
 	var f finding.Finding
 	switch {
+	// By whom is in the journal. A lock without a name is somebody else's program, and has another text.
 	case out.Exit == exitLocked && len(out.Held) > 0:
 		f = finding.FlashJobRunning.Find("Another job holds the lock of the host: %s of card %s, started by %s, since %s.",
 			out.Held["job"], out.Held["pci"], out.Held["operator"], out.Held["since"])
@@ -143,6 +145,7 @@ func (r request) writeError(out outcome, what string) *cards.Error {
 		while = "while the card still runs, "
 	}
 	summary := "Unable to write the flash of card " + r.c.ID()
+	// By the driver (devlink) nobody wrote a flash: no runbook of mstflint helps.
 	if r.want.Package.Path != "" {
 		return &cards.Error{Summary: summary, What: what,
 			Means: "The firmware of the card keeps the image that runs, and verifies another one before it puts that beside " +
@@ -169,6 +172,7 @@ func (r request) writeError(out outcome, what string) *cards.Error {
 // A card that has started and found no firmware in its flash takes no such burn.
 func (r request) writeBack(out outcome) string {
 	kept := cmp.Or(r.want.Backup, "backup_dir")
+	// -allow_psid_change, because the burn may have changed the PSID, and the tool refuses to go back without it.
 	text := "on the host, as root: mstflint -d " + r.c.PCI.String() + " -allow_psid_change -i " +
 		inventory.BackupFile(cmp.Or(r.want.BackupSHA256, "FIRMWARE_SHA256")) + " b."
 	if r.want.BackupSHA256 == "" {

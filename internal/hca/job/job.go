@@ -43,10 +43,12 @@ func (j *Job) Start(ctx context.Context, l *cards.Look) (string, error) {
 	e.PCI, e.Operator, e.BootID, e.Card, e.Serial = j.c.PCI, j.s.Operator, l.Snap.BootID, j.c.Recorded.Record(),
 		l.Card.Serial.Or("")
 	e.OwnerMachine, e.OwnerProcess = j.s.Owner.Machine, j.s.Owner.Process
+	// Until a flash was read that has an identity: what is not known cannot be lost.
 	e.Blank = true
 	if f := l.Card.Flash; f != nil {
 		e.Before, e.GUIDsBefore, e.Blank = f.Firmware, f.GUIDs, f.BlankGUIDs || f.ByDriver
 	}
+	// What does not change is what was there: the read-back compares all of it.
 	if e.Kind == journal.GUIDs {
 		e.After = e.Before
 	} else {
@@ -56,6 +58,7 @@ func (j *Job) Start(ctx context.Context, l *cards.Look) (string, error) {
 	switch {
 	case err == nil:
 		return e.ID, nil
+	// Never asked for again: a second start beside the first would be two burns of one card.
 	case mayHaveStarted(err):
 		// The job's directory tells whether the start arrived.
 		j.lost, j.grace = err, 10*j.s.Poll

@@ -70,6 +70,7 @@ func (o outcome) step() string {
 }
 
 // done reports whether the tool says that it has written the flash.
+// The status alone is not enough: the tool of 4.21 ends with 0 after some of its errors.
 func (o outcome) done() bool { return o.Ended && o.Exit == 0 && o.last() != "failed" }
 
 // wrote reports whether the tool was started: the flash may have changed then.
@@ -82,6 +83,7 @@ func (o outcome) running() fact.Bool {
 	switch {
 	case o.Ended:
 		return fact.Known(false)
+	// A process without its unit is one that somebody has moved, or that outlived a killed shell. It writes.
 	case fact.Yes(o.unit) || len(o.pids) > 0:
 		return fact.Known(true)
 	case !o.unit.Known():
@@ -90,6 +92,7 @@ func (o outcome) running() fact.Bool {
 		return fact.Unknown[bool](o.hidden)
 	case !o.locked.Known():
 		return fact.Unknown[bool]("the lock of the host cannot be asked for: " + o.locked.Why())
+	// Between taking the lock and writing the name of its holder a job is in this state.
 	case fact.Yes(o.locked) && o.holder["job"] == "":
 		return fact.Unknown[bool]("somebody holds the lock of the host who has left no name")
 	}
@@ -103,6 +106,7 @@ func (o outcome) endedWithin(age time.Duration) bool {
 		return false
 	}
 	last, err := time.Parse(time.RFC3339, o.States[len(o.States)-1].Time)
+	// Without a sign: the host's clock may have been set back since.
 	return err == nil && now.Sub(last).Abs() < age
 }
 
@@ -110,6 +114,7 @@ func (o outcome) endedWithin(age time.Duration) bool {
 func (o outcome) over() bool { return fact.No(o.running()) }
 
 // mayBegin reports whether the job may be about to start.
+// One state is "requested", which the start itself writes.
 func (o outcome) mayBegin() bool { return !o.Ended && o.over() && (o.Absent || len(o.States) <= 1) }
 
 // evidence says what was seen of a job that is not known to have ended.
@@ -146,6 +151,7 @@ func parseLook(id, text string) (outcome, error) {
 // unitRuns reads a state of systemd.
 func unitRuns(said string) fact.Bool {
 	switch said = strings.TrimSpace(said); said {
+	// All in which processes of it may live (systemd 252 to 257). A word that is new is not known, never "ended".
 	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
 		return fact.Known(true)
 	case "inactive", "failed":
@@ -204,6 +210,7 @@ func (o *outcome) takeFile(name, text string) error {
 
 func (o *outcome) setExit(value string) error {
 	value = strings.TrimSpace(value)
+	// No end is the safe reading: the card is read then.
 	if value == "" {
 		return nil // a full disk took its content
 	}
@@ -237,6 +244,7 @@ func (o outcome) endText() string {
 	if !o.Ended {
 		return o.noEnd()
 	}
+	// The two ways have two tools: "Error:" is devlink's, "-E-" mstflint's.
 	if _, said, failed := strings.Cut(o.Output, "Error: "); failed && !strings.Contains(o.Output, "-E-") {
 		said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
 		return fmt.Sprintf("devlink ended with status %d: %s.", o.Exit, strings.TrimSuffix(said, "."))

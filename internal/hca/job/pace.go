@@ -38,6 +38,7 @@ func (p *pace) step(out outcome, now time.Time) (s journal.Step, worth bool) {
 		s.Percent = mstflint.ParseSession(out.Output).Percent
 		s.Elapsed = p.lasted(now, s.Percent)
 	}
+	// A burn prints hundreds of percentages; a log of an apply takes ten.
 	key := fmt.Sprint(s.Name, s.Percent/10)
 	worth, p.noted = key != p.noted, key
 	return s, worth
@@ -52,5 +53,6 @@ func (p *pace) lasted(now time.Time, percent int) time.Duration {
 	if percent <= p.percent {
 		return 0
 	}
+	// The wall clock of this machine, monotonic: that of the host may jump.
 	return now.Sub(p.began) * time.Duration(percent) / time.Duration(percent-p.percent)
 }

@@ -30,6 +30,7 @@ func (r result) byWord() bool { return r.WithoutCopy() && r.Verified == safety.V
 
 // untouched reports whether the card holds just what it held before a job that was
 // to change it.
+// Only of a job whose result differs from what was there: else it could not be told from success.
 func (r result) untouched() bool {
 	proven := r.FlashKnown() && (r.Verified == safety.VerifyGood || r.byWord())
 	same := r.InFlash().Firmware == r.want.Before
@@ -54,6 +55,7 @@ func (r result) mismatches() []string {
 	add(now.FW != r.want.After.FW, "its version is %s instead of %s", now.FW, r.want.After.FW)
 	add(!r.staysBlank() && r.InFlash().GUIDs != r.want.GUIDsAfter, "its identity is %s instead of %s",
 		r.InFlash().GUIDs.Text(), r.want.GUIDsAfter.Text())
+	// The checksum leaves GUIDs, MACs and VSD out, so that it tells the same firmware on every card (4.21).
 	add(r.want.Checksum != "" && r.Checksum != "" && r.Checksum != r.want.Checksum,
 		"its content has checksum %s instead of %s", r.Checksum, r.want.Checksum)
 	add(r.unreadContent(), "the checksum of its content could not be read%s", because(r.ChecksumWhy))
@@ -93,6 +95,8 @@ func because(why string) string {
 // That burns the image in flash once more, which must be whole and failsafe.
 func (r result) lostIdentity() bool {
 	return r.want.Kind == journal.Burn && !r.staysBlank() && r.whole() && r.Failsafe == safety.FailsafeYes &&
+		// FS2 alone keeps its GUIDs in the image that is burned. Later chips have them in an area of their own, which a
+		// failsafe burn does not touch.
 		r.InFlash().ImageType == "FS2" && r.InFlash().GUIDs != r.want.GUIDsAfter && !r.setMeanwhile()
 }
 
@@ -160,6 +164,7 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 			"of this card."
 		return e, "the tool said done and wrote nothing"
 	}
+	// Each case only if nothing else is wrong: the texts promise that.
 	if len(wrong) == 1 && r.unreadContent() {
 		e.Means = "The flash holds a whole image of the version that was there before. Whether it is the new one is not " +
 			"proven. " + r.hostText(out)
@@ -189,6 +194,7 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 // failed.
 func (r result) notWhole(out outcome) *cards.Error {
 	e := r.writeError(out, out.endText()+out.classText())
+	// In front of the runbook, whose first steps would only fail again.
 	if a := out.advice(); a.Class == mstflint.Lasting {
 		e.Check = a.Do + "\n" + e.Check
 	}

@@ -36,6 +36,7 @@ var jobScript = cardusers.Functions + jobBody
 // directory tells whether it ran.
 func startCommand(e journal.Entry) shellcmd.Command {
 	request, argv, answers := e.Text(), lines(e.Argv), answerText(len(e.Answers))
+	// The start compares it with what it has stored: a full disk that took half a script must not run the rest.
 	sum := sha256.Sum256([]byte(jobScript + request + argv + answers))
 	return shellcmd.Script("start-flash-job", startScript,
 		inventory.StateDir, e.ID, inventory.JobUnit(e.ID), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
@@ -65,4 +66,5 @@ func lines(words []string) string {
 	return strings.Join(words, "\n") + "\n"
 }
 
+// Just as many as were foreseen. At the end of its input the tool takes each further question as refused.
 func answerText(n int) string { return strings.Repeat("y\n", n) }

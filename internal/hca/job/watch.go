@@ -58,6 +58,7 @@ func (w *watcher) end(ctx context.Context) (outcome, error) {
 // the start, not be there yet.
 func (w *watcher) watch(ctx context.Context) (outcome, error) {
 	begin := time.Now()
+	// Two bounds: a host that does not answer is given up sooner than a burn that goes on.
 	deadline, contact := begin.Add(w.s.Deadline), begin
 	for {
 		out, err := w.look(ctx)
@@ -70,6 +71,7 @@ func (w *watcher) watch(ctx context.Context) (outcome, error) {
 				return out, nil
 			}
 			w.tell(ctx, out)
+		// Ctrl-C ends the watching, never the job.
 		case ctx.Err() != nil:
 			return out, w.goesOn("this run was interrupted", context.Cause(ctx))
 		case !cards.MayPass(err):
@@ -156,8 +158,10 @@ func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out o
 	here := owner.Machine == w.s.Owner.Machine
 	limit, longOver := w.s.Lost, false
 	if !here {
+		// By the host's clock on both sides: two machines' clocks are never compared.
 		limit, longOver = w.s.Settle, fact.No(record.Running) && !out.endedWithin(w.s.Settle)
 	}
+	// A job of an earlier version has no owner; nobody can be waited for.
 	if ours := owner == w.s.Owner || owner.Process == ""; out.Absent || out.Settled || longOver || ours {
 		return out, nil
 	}

@@ -44,6 +44,7 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
 		return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 	}
+	// After the verdict, which has the better reasons where both speak.
 	if found := checkSeen(l.Card.ID(), look.State, l.Before, l.Request.Ports); len(found) > 0 {
 		return state, &safety.RefusedError{What: what, Findings: found}
 	}
@@ -86,6 +87,7 @@ func notReadBack(c cards.Card, now State) error {
 // makeTypes stores the types and makes them effective: by the driver where it can, else
 // by the restart that the verdict allows.
 func makeTypes(ctx context.Context, o *cards.Session, l Ask, look Look, how safety.Activation, did *[]string) error {
+	// mlx4 takes a type while it runs. mlx5 reads its configuration at the reset of the chip only.
 	if !decidesItself(look.at.Card) {
 		if err := keep(ctx, o, l, look, did); err != nil {
 			return err
@@ -93,6 +95,7 @@ func makeTypes(ctx context.Context, o *cards.Session, l Ask, look Look, how safe
 		return setInDriver(ctx, o, l, did)
 	}
 	goal := linkGoal(l.Card, look.at.Card.InFlash(), l.Request)
+	// Not written again if it is stored: each set is a write of the card's flash.
 	if goal.New = !covers(look.stored.Types.Or(nil), l.Request.Ports); goal.New {
 		if err := writeConfig(ctx, o, l.Card, l.Request.Ports); err != nil {
 			return err
@@ -132,6 +135,7 @@ func typesReached(want map[int]ib.LinkType, shown map[int]string) (reached, know
 
 // keep writes the place that lasts over a reboot.
 func keep(ctx context.Context, o *cards.Session, l Ask, look Look, did *[]string) error {
+	// All ports: what is not named would be 0 in the parameter, which leaves the port to the firmware.
 	types := wholeCard(l.Request.Ports, look.at.Card)
 	switch look.StoredIn {
 	case inCardConfig:
@@ -204,6 +208,7 @@ for f in "$dir"/mlx4_port[12]; do
   if [ -f "$f" ]; then printf '%s ' "${f##*/}"; cat "$f"; fi
 done`
 
+// Two minutes: the driver closes both ports, sets them and registers the card anew, all in the write.
 func setNow(pci ib.PCIAddress, pairs []string) shellcmd.Command {
 	args := append([]string{"/sys/bus/pci/devices/" + pci.String()}, pairs...)
 	return shellcmd.Script("set-port-types", setNowScript, args...).AsRoot().Changes().WithTimeout(2 * time.Minute)
@@ -221,11 +226,13 @@ func setInDriver(ctx context.Context, o *cards.Session, l Ask, did *[]string) er
 		if !ok {
 			continue
 		}
+		// What was asked for counts, not what is on the wire: "auto (ib)" is not "ib", and changes with the peer.
 		if configured, _ := shownType(p.TypeNow); configured != want {
 			pairs = append(pairs, strconv.Itoa(port), string(want))
 			text = append(text, fmt.Sprintf("port %d from %s to %s", port, p.TypeNow, want))
 		}
 	}
+	// A write of the present type changes nothing in the driver (6.1 to 7.3), and is not made.
 	if len(pairs) == 0 {
 		return nil
 	}
@@ -272,6 +279,7 @@ func awaitDevice(ctx context.Context, o *cards.Session, l Ask) error {
 func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
+		// Every interface of the card has gone and come, with another name or with none yet.
 		l.Card.Host.Invalidate()
 		now, err := l.Card.Look(ctx)
 		if err != nil {
@@ -281,6 +289,7 @@ func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 		if len(wrong) == 0 {
 			return awaitDevice(ctx, o, l)
 		}
+		// The kernel has said no. To wait would not change that.
 		if said != "" || time.Now().After(deadline) {
 			e := newError(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
 			e.Means = "The firmware of the card was not changed. The driver remembers a type that it refused, and applies it " +

@@ -75,6 +75,7 @@ func unnamed(want map[int]ib.LinkType, look Look) map[int]safety.UnnamedPort {
 	}
 	for _, place := range slices.Backward(look.places.Stronger()) {
 		for port, t := range place.Types {
+			// 0 in a parameter names no type.
 			if _, other := others[port]; other && t != ib.LinkTypeAuto {
 				others[port] = safety.UnnamedPort{AtBoot: t, Decides: place.Name}
 			}
@@ -141,6 +142,7 @@ func (l Ask) uses(look Look) map[int][]string {
 	all := map[int][]string{}
 	for i := range look.at.Snap.Cards {
 		c := &look.at.Snap.Cards[i]
+		// Every function of the card: one change unregisters all ports of an mlx4, and a restart those of an mlx5.
 		if l.Uses == nil || c.PCI.Slot() != look.at.Card.PCI.Slot() || c.Virtual {
 			continue
 		}

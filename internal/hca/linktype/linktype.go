@@ -68,6 +68,7 @@ type State struct {
 
 // decidesItself reports whether nothing but the card's own configuration decides
 // on the types of its ports.
+// mlx5 has neither a parameter nor a file in sysfs for it (6.1 to 7.3).
 func decidesItself(card *inventory.Card) bool { return card.Chip.Driver == "mlx5_core" }
 
 func sortedPorts(types map[int]ib.LinkType) []int { return slices.Sorted(maps.Keys(types)) }

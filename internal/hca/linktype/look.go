@@ -50,6 +50,7 @@ func Read(ctx context.Context, c cards.Card) (Look, error) {
 	l.ByPlace = l.byPlace()
 	l.Ports = l.ports()
 	for _, p := range l.Ports {
+		// A type that nothing shows, or that nothing keeps, is not one that changes.
 		l.Pending = l.Pending || p.Shown != "" && p.Persistent != "" && p.Persistent != p.Configured
 	}
 	l.Open = !l.Pending && l.leftToFirmware()
@@ -153,6 +154,7 @@ func (l Look) byPlace() map[string]map[int]string {
 	}
 	add(inCardConfig, l.stored.Types.Or(nil))
 	for _, p := range l.places {
+		// Our file does not count while the initial RAM disk has an older copy: that one is read at boot.
 		if !p.Ours || !fact.Yes(p.Stale) {
 			add(p.Name, p.Types)
 		}

@@ -20,6 +20,7 @@ func noted(ctx context.Context, o *cards.Session, l Ask, before State,
 	inside, note := changes.Begin(ctx, c)
 	now, err := do(inside)
 	var warning string
+	// Stored and not yet on the wire: a note that says "verified" alone would promise more than was seen.
 	if err == nil && (now.Pending || len(now.Unshown()) > 0) {
 		warning = note.End(ctx, l.Card.Host, changes.Verified, "from the next restart")
 	} else {

@@ -60,6 +60,7 @@ func checkSeen(card string, s State, before *Seen, want map[int]ib.LinkType) []f
 // changed says what of a port differs from what it was and from what is wanted; empty is
 // nothing that is wanted.
 func (p SeenPort) changed(was SeenPort, wanted ib.LinkType) []string {
+	// Somebody who has set what is asked for has lost nothing.
 	differs := func(is, was ib.LinkType) bool { return is != "" && was != "" && is != was && is != wanted }
 	var all []string
 	// A port that is not asked for is not switched.

@@ -17,6 +17,7 @@ func storedSince(ctx context.Context, l Ask, err error) error {
 	}
 	now, unread := Read(ctx, l.Card)
 	types, known := now.stored.Types.Get()
+	// In doubt the error stays as it is: this one accuses somebody.
 	if unread != nil || !known || covers(types, l.Request.Ports) {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 // show another one; nil if there are none, or if nobody knows.
 func Waiting(ctx context.Context, c cards.Card, consent []string) (*activation.Goal, error) {
 	found, err := c.Look(ctx)
+	// An mlx4 takes its types at once, so that none waits.
 	if err != nil || !decidesItself(found.Card) {
 		return nil, err
 	}

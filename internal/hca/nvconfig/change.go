@@ -72,12 +72,16 @@ func (l Look) words(q Request) string {
 func change(ctx context.Context, o *cards.Session, c cards.Card, q Request, before Look,
 	how safety.Activation) (r Result, err error) {
 	open := before.open(q)
+	// Before the first set: a run that is killed between two of them would else leave values of which
+	// nobody knows what was there before.
 	if len(open) > 0 {
 		if err = save(ctx, c, before, q, open, before.Boot); err != nil {
 			return r, err
 		}
 	}
 	power := false
+	// One by one: a set of several stops at the first that the firmware refuses, with the others set or not
+	// in an order of the tool's own (4.21).
 	for _, name := range open {
 		needsPower, failed := set(ctx, o, c, q, name)
 		if failed != nil {
@@ -85,6 +89,8 @@ func change(ctx context.Context, o *cards.Session, c cards.Card, q Request, befo
 		}
 		power, r.Changed = power || needsPower, true
 	}
+	// After the sets: only their answers say that a restart will not load them. The tool asks the firmware to
+	// reset fully at the next restart, and says "power cycle" where that is refused (4.21).
 	if power {
 		if err = save(ctx, c, before, q, open, powerCycle); err != nil {
 			return r, err
@@ -97,6 +103,7 @@ func change(ctx context.Context, o *cards.Session, c cards.Card, q Request, befo
 		return r, err
 	}
 	r.Look, err = Read(ctx, c)
+	// A change that cannot be read back is not reported as done.
 	if err == nil && !r.Look.Rows.Known() {
 		err = notReadBack(c, r.Look)
 	}
@@ -137,9 +144,12 @@ func set(ctx context.Context, o *cards.Session, c cards.Card, q Request, name st
 		return false, newError(c, "the command of mstconfig could not be built", err)
 	}
 	what := "set " + name + " of card " + c.ID()
+	// Directly before each write: the card may have been exchanged since the look.
 	if _, err = c.Confirm(ctx, what); err != nil {
 		return false, err
 	}
+	// Alone: a set reads all settings of its group, changes one and writes all of them back, so that what
+	// another one sets meanwhile is lost (4.21).
 	r, err := o.Exclusive(ctx, c.Host, c.PCI, cmd)
 	var busy *cards.InUseError
 	switch {
@@ -148,6 +158,7 @@ func set(ctx context.Context, o *cards.Session, c cards.Card, q Request, name st
 	case err != nil:
 		return false, newError(c, "mstconfig failed at "+name, err)
 	}
+	// An answer without its "Done" is none, whatever the status.
 	if applied, unread := mstconfig.ParseSet(string(r.Stdout)); unread != nil || !applied {
 		return false, newError(c, "mstconfig does not say that it set "+name+": "+cards.Tail(string(r.Stdout), 500), unread)
 	}
@@ -173,6 +184,7 @@ func goal(ctx context.Context, c cards.Card, q Request, before Look, stored bool
 		Content: text, Text: text, Consent: q.Consent, New: stored,
 		Written: "The settings are stored in the card", Title: "Settings of card " + c.ID() + " are stored",
 		Loads: func(now inventory.Flash) bool {
+			// Settings say nothing of the flash. A restart for them must still not load what somebody has burned.
 			return flash.FW.IsZero() || now.Firmware == flash.Firmware && now.GUIDs == flash.GUIDs
 		},
 		Reached: func(at *cards.Look) (yes, known bool) {
@@ -180,6 +192,7 @@ func goal(ctx context.Context, c cards.Card, q Request, before Look, stored bool
 			if err != nil || !now.Rows.Known() {
 				return false, false
 			}
+			// What the card shows beats what a boot id makes likely.
 			if waits, known := now.AwaitsRestart(q); known {
 				return !waits && len(now.open(q)) == 0, true
 			}
@@ -196,6 +209,7 @@ func Remove(ctx context.Context, o *cards.Session, c cards.Card, q Request, rest
 			return r, err
 		}
 	}
+	// Only a warning: what is kept for nothing does no harm, and the values are given back already.
 	if err = forget(ctx, c); err != nil {
 		r.Warnings = append(r.Warnings, "The values of before are still kept on the host, in "+inventory.StateDir+
 			"/settings/"+folder(c.Recorded)+".")
@@ -216,6 +230,7 @@ func giveBack(ctx context.Context, o *cards.Session, c cards.Card, q Request) (r
 		return r, &safety.RefusedError{What: "give back settings of card " + c.ID(), Findings: check(q, now)}
 	}
 	q.Settings, q.Activation, r.Warnings = g.Settings, safety.ActivationNone, g.Left
+	// Nothing to write, and so nothing to warn of.
 	if len(now.open(q)) == 0 {
 		return r, nil
 	}

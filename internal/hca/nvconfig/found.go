@@ -47,6 +47,7 @@ func Ask(ctx context.Context, h cards.Host, pci ib.PCIAddress, l Look) (Look, er
 		return l, nil
 	}
 	version := l.at.Snap.MSTFlint.Version
+	// 4.26 and later have no configuration of ConnectX-3. They would say "Unsupported device", as of a broken one.
 	if grade, why := release.Check(tool, version, l.at.Card.Chip.Format); grade == release.Removed {
 		l.Served = fact.Known(false)
 		l.Rows = fact.Unknown[map[string]inventory.CardSetting](tool + " " + version + ": " + why)
@@ -56,6 +57,7 @@ func Ask(ctx context.Context, h cards.Host, pci ib.PCIAddress, l Look) (Look, er
 	if l.Served, l.Rows = said.Served, said.Rows; err != nil {
 		return l, err
 	}
+	// Whether current values are shown is the firmware's choice, for all of its settings at once.
 	for _, row := range l.Rows.Or(nil) {
 		if row.Current.Raw != "" {
 			return l, nil
@@ -73,6 +75,7 @@ func Ask(ctx context.Context, h cards.Host, pci ib.PCIAddress, l Look) (Look, er
 }
 
 // noted is what a note says of a setting that the card has stored as this provider has set it.
+// Somebody may have set the same setting since. Then the note is about another value, and says nothing.
 func (l Look) noted(name string) (s saved, ok bool) {
 	row, there := l.row(name)
 	s, ok = l.since[name]
@@ -164,6 +167,7 @@ func (l Look) Changed() map[string]string {
 	all := map[string]string{}
 	for name, row := range l.Rows.Or(nil) {
 		value := Word(row.Next)
+		// Names that no configuration may have, as those of link types, would make an import that cannot be planned.
 		if row.Default.Raw != "" && row.Default.Raw != row.Next.Raw && CheckSetting(name, value) == nil {
 			all[name] = value
 		}

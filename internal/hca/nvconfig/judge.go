@@ -30,6 +30,7 @@ func Assess(ctx context.Context, o *cards.Session, c cards.Card, q Request, l Lo
 
 // check gives the findings on names and values, and on a card that does not say what it has.
 func check(q Request, l Look) (found []finding.Finding) {
+	// Functions of one card share one configuration: two objects would write over each other.
 	if q.Card.Function() != 0 {
 		return []finding.Finding{finding.CardOtherFunction.Find("%s is function %d", q.Card, q.Card.Function()).
 			WithWayOut("Name " + q.Card.Slot() + ".0.")}
@@ -52,6 +53,7 @@ func check(q Request, l Look) (found []finding.Finding) {
 }
 
 // unknown is about a name that the card does not have, with those that it may be meant for.
+// Names belong to a release of the tool: BOOT_RETRY_CNT of 4.21 is BOOT_RETRY_CNT1 in 4.31.
 func unknown(q Request, l Look, name string) finding.Finding {
 	release := "mstflint " + cmp.Or(l.at.Snap.MSTFlint.Version, "of an unknown version")
 	text := fmt.Sprintf("%s does not show %s for card %s of %s", release, name, q.Card, q.Host)
@@ -82,6 +84,7 @@ func near(name string, rows map[string]inventory.CardSetting) (list []string) {
 
 // sharing are the names that share the most words with one, at least one of four letters.
 func sharing(name string, all []string) (most []string) {
+	// One word in common at least; the most common ones, as "EN" and "P1", are left out by their length.
 	best := 1
 	for _, other := range all {
 		shared := 0
@@ -124,12 +127,14 @@ func distance(a, b string) int {
 func unfit(name, value string, has inventory.SettingValue) string {
 	number, err := strconv.ParseUint(value, 0, 64)
 	switch {
+	// The tool prints a list as its bounds only (4.21).
 	case strings.HasPrefix(has.Raw, "Array["):
 		return "it is a list of values, and only single ones can be set"
 	case isBool(has):
 		if word := strings.ToLower(value); word != "true" && word != "false" && (err != nil || number > 1) {
 			return "it takes true or false"
 		}
+	// A value with a name is printed with its number behind it; one without is a number.
 	case !strings.Contains(has.Raw, "("):
 		return unfitNumber(name, number, err, has)
 	case err != nil && words[name] != nil:

@@ -34,6 +34,7 @@ const powerCycle = "power-cycle"
 func (s saved) waits(boot string) bool { return s.since == boot && s.since != "" }
 
 // folder is the card in the path of what is kept: who it is, wherever it sits.
+// By the card and not by its slot: a value of before given to another card is worse than none.
 func folder(who ib.Identity) string { return strings.ReplaceAll(who.Token(), "/", "_") }
 
 // readSaved reads what is kept of a card.
@@ -77,6 +78,7 @@ func FindGiven(ctx context.Context, c cards.Card, now Look) (Given, error) {
 		switch row, ok := now.row(s.name); {
 		case !ok:
 			g.Left = append(g.Left, s.name+" is not there any more: it was "+s.before+" before.")
+		// Only what still has our value is ours to give back.
 		case row.Next.Is(s.set):
 			g.Settings[s.name] = s.before
 		case !row.Next.Is(s.before):

@@ -39,6 +39,7 @@ func (q Request) Functions() *int64 {
 }
 
 var (
+	// x86 is for EXP_ROM_UEFI_x86_ENABLE. What fits cannot be an option of the tool.
 	nameForm  = regexp.MustCompile(`^_?[A-Z](?:[A-Z0-9_]|x86)*$`)
 	valueForm = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 )

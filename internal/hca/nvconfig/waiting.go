@@ -23,6 +23,7 @@ func Waiting(ctx context.Context, c cards.Card, consent []string) (*activation.G
 		return nil, err
 	}
 	q := Request{Host: c.Host.Name(), Card: c.PCI, Settings: map[string]string{}, Consent: consent}
+	// A restart was tried for what was set in an earlier boot. Only if all is of this one is none wasted.
 	fresh := true
 	for _, s := range all {
 		if l.awaits(s) {

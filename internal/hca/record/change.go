@@ -41,6 +41,7 @@ func (l *Look) Changes(clean func(string) string) []Change {
 			What: cmp.Or(c.What, unknown), From: cmp.Or(c.From, unknown), To: cmp.Or(c.To, unknown),
 			Result: string(c.Outcome), Text: c.Text, By: cmp.Or(c.Operator, unknown)})
 	}
+	// As texts, which is the order of times in one zone. One that is unknown comes last.
 	slices.SortStableFunc(all, func(a, b Change) int { return strings.Compare(a.Time, b.Time) })
 	for i := range all {
 		c := &all[i]
@@ -65,6 +66,7 @@ func (j *Job) change() Change {
 	switch {
 	case j.Unreadable() != "" || j.Lost: // what another version means by its words is not known
 	case e.Kind == journal.Burn:
+		// As the job was asked for, not as it ended: the result says that.
 		c.From, c.To = firmware(e.Before), firmware(e.After)
 	case e.Kind == journal.GUIDs:
 		c.From, c.To = guids(e.GUIDsBefore, e.Blank), guids(e.GUIDsAfter, false)

@@ -32,6 +32,7 @@ const (
 func (j *Job) wrote() bool { return inventory.MayHaveWritten(j.States) }
 
 // Ending is how the job stands.
+// Before anything else what cannot be read or may still run: of neither anything else is certain.
 func (j *Job) Ending() Ending {
 	switch {
 	case j.Unreadable() != "":
@@ -40,10 +41,12 @@ func (j *Job) Ending() Ending {
 		return Running
 	case !j.Running.Known():
 		return Unclear
+	// A job without a state of the tool has not touched the card, whatever its status.
 	case !j.wrote() && (j.Exit != "" || j.Settled):
 		return Refused
 	case j.Settled && strings.HasPrefix(j.How, journal.Verified):
 		return Verified
+	// Neither running nor ended: a power cut, a kill, or a disk without space.
 	case j.Exit == "":
 		return Interrupted
 	case j.failed():
@@ -61,6 +64,7 @@ func (j *Job) failed() bool {
 
 // Text says in words how a job stands that does not run, or that is not known to.
 func (j *Job) Text() string {
+	// What comes next is said too: a reader would else take the card for broken.
 	e := j.Ending()
 	switch {
 	case e == Unclear:
@@ -105,6 +109,7 @@ func (j *Job) failure() string {
 // Class says whether the same command may succeed after a job that did not; empty if that is not known.
 // The note of an apply keeps it; before there is one, the output of the tool says it.
 func (j *Job) Class() mstflint.Class {
+	// The note, because it was made from the whole output; here only its end is left.
 	if e := j.Ending(); e != Failed || j.Settled {
 		return mstflint.ClassIn(j.How)
 	}

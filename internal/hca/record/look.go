@@ -96,6 +96,7 @@ func (r *reading) take(i answer.Item) (err error) {
 		err = r.takeUnits(i)
 	case i.Word == answer.Denied, i.Word == answer.Run && i.Name == "changes":
 		r.takeNotes(i)
+	// Lines of a job follow the line with its id.
 	case len(r.Jobs) == 0:
 		return i.Errorf("a line that belongs to no job")
 	default:
@@ -105,6 +106,7 @@ func (r *reading) take(i answer.Item) (err error) {
 }
 
 func (r *reading) takeUnits(i answer.Item) (err error) {
+	// systemctl of a host without systemd's bus: that no unit is seen proves nothing then.
 	if i.Status != 0 {
 		line, _, _ := strings.Cut(i.Text, "\n")
 		r.Silent = fmt.Sprintf("systemctl ended with status %d: %s", i.Status, line)
@@ -168,6 +170,7 @@ func (r *reading) complete(j *Job) {
 // silent systemd proves that it has ended: its mstflint may still run.
 func (r *reading) running(j *Job) fact.Bool {
 	switch {
+	// The job's last step is to write its status, so that this is proof enough.
 	case j.Exit != "" || j.Settled:
 		return fact.Known(false)
 	case r.pids[j.ID], r.units[inventory.JobUnit(j.ID)].Active():
@@ -181,6 +184,7 @@ func (r *reading) running(j *Job) fact.Bool {
 }
 
 // lost adds the jobs that run although somebody removed their directories.
+// systemd still knows the unit, whose name has the id.
 func (r *reading) lost() {
 	listed := func(id string) bool {
 		return slices.ContainsFunc(r.Jobs, func(j Job) bool { return j.ID == id })

@@ -34,6 +34,7 @@ func Apply(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (Resu
 	if err = c.freeNames(ctx); err != nil {
 		return Result{}, err
 	}
+	// Asked before the change: afterwards the look is of an interface that the undo has touched.
 	expected := judge.NotActivated(c.look, c.d)
 	if err = c.noted(ctx, c.d.Config.Words(), c.net.apply); err != nil {
 		if e := (*UnconfirmedError)(nil); errors.As(err, &e) {
@@ -99,6 +100,8 @@ func begin(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (*cha
 	if c.look.Stack != ipoib.StackMiddleware {
 		c.net = fileStack{driverOf(c.look.Stack, c.t)}
 	}
+	// Before this change is checked: what an interrupted one has left is nobody's wish, and would be saved as the
+	// state to go back to.
 	undone, err := c.net.recover(ctx, c)
 	if err != nil {
 		return nil, err
@@ -122,6 +125,7 @@ func (c *change) prepare(ctx context.Context) error {
 	if err := c.plat.EnsureModules(ctx, c.h, modules...); err != nil {
 		return err
 	}
+	// Modules load at once and interfaces come by udev: their names change within the first moments.
 	err := within(ctx, c.o.SettleTimeout, c.o.Poll, func(ctx context.Context) (bool, error) {
 		if err := c.read(ctx); err != nil {
 			return false, err

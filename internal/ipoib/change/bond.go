@@ -31,6 +31,7 @@ func (c *change) setPortModes(ctx context.Context, mode ib.IPoIBMode) error {
 // lowerBondMTU gives a bond a smaller MTU before its ports join it anew: a port that cannot take the MTU
 // of the bond is refused, and in datagram mode it cannot take that of connected mode.
 func (c *change) lowerBondMTU(ctx context.Context, mtu int) error {
+	// To raise it is the activation's work; only a smaller one stands in the way of a port.
 	if c.t.Bond.Name == "" || !c.present || mtu >= c.look.Live.MTU {
 		return nil
 	}

@@ -133,6 +133,7 @@ var errNoTime = errors.New("no time is left before the host undoes the change")
 // that cuts its own connection blocks until the undo restores it. If it went on then,
 // it would cut the connection for good.
 func (c *change) inTime(ctx context.Context, do func(context.Context) error) error {
+	// Two thirds leave time to undo over the same connection before the timer does it without one.
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
 	defer cancel()
 	err := do(ctx)
@@ -145,6 +146,7 @@ func (c *change) inTime(ctx context.Context, do func(context.Context) error) err
 // run runs a step of the change. A step that was sent before the connection was cut may
 // arrive after the undo; the host does not run it then.
 func (c *change) run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	// Only what changes: a look after the undo does no harm.
 	if cmd.Changing() {
 		cmd = c.guard().Step(cmd)
 	}

@@ -76,6 +76,7 @@ func (c *change) awaitMade(ctx context.Context) error {
 // words.
 func (c *change) mend(ctx context.Context, want ipoib.Config) error {
 	name := c.t.Name
+	// A third of the time: what a service has not done by then it does not do.
 	if waitFor(ctx, c.h, c.t, want,
 		Options{SettleTimeout: max(c.o.SettleTimeout/3, time.Second), Poll: c.o.Poll}) == nil {
 		return nil
@@ -90,6 +91,7 @@ func (c *change) mend(ctx context.Context, want ipoib.Config) error {
 	if err != nil {
 		return err
 	}
+	// The mode before the MTU: the kernel takes only an MTU of the present mode, and sets its own with a switch.
 	if now.Mode != want.Mode {
 		if err := c.setMode(ctx, want.Mode); err != nil {
 			return err

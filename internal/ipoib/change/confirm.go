@@ -22,6 +22,7 @@ import (
 func (c *change) confirm(ctx context.Context, prove func(context.Context, host.Host) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
 	defer cancel()
+	// The connection in use proves nothing: it was there before the change, and lives on routes of before.
 	fresh, err := c.h.Fresh(ctx)
 	if err != nil {
 		return err
@@ -36,6 +37,8 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 		return err
 	}
 	g := c.guard()
+	// The checkpoint before the decision: one that is gone means that NetworkManager has gone back, and then
+	// nothing may be kept.
 	if c.checkpoint != "" {
 		if _, err := fresh.Run(ctx, nmcli.DestroyCheckpoint(c.checkpoint)); err != nil {
 			return fmt.Errorf("NetworkManager has gone back to the former configuration: %w", err)
@@ -88,6 +91,7 @@ func (c *change) undo(ctx context.Context, deadline time.Time, problem string, c
 	}
 	r, err := c.h.Run(ctx, c.guard().UndoNow())
 	how, rest, _ := strings.Cut(string(r.Stdout), "\n")
+	// The confirmation had arrived, and only its answer was lost.
 	if err == nil && how == netundo.Confirmed {
 		return nil
 	}

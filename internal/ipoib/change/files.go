@@ -68,6 +68,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 		if err := c.write(ctx, files); err != nil {
 			return err
 		}
+		// A takeover of what is as asked: to configure the interface anew could only do harm.
 		if c.keepsLive(want) {
 			return k.note(ctx, c)
 		}

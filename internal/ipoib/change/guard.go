@@ -42,12 +42,15 @@ func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want ipoib.C
 	do func(context.Context) error, prove func(context.Context, host.Host) error,
 ) error {
 	g := c.guard()
+	// What an undo needs is on the disk of the host before the timer runs, and the timer runs before the first
+	// change: a power cut at any point finds either nothing changed or a way back.
 	if _, err := c.h.Run(ctx, g.Save(c.savedState(way, want), files...)); isTaken(err) {
 		return fmt.Errorf("another apply changes %s of %s at this moment; nothing was changed. Apply again when it has ended",
 			c.t.Name, c.h.Name())
 	} else if err != nil {
 		return c.callOff(ctx, time.Time{}, fmt.Errorf("saving the present configuration: %w", err))
 	}
+	// Before the timer starts, so that messages never name a later time than the host's.
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
 	if err := c.arm(ctx, way); err != nil {
 		return c.callOff(ctx, deadline, fmt.Errorf("starting the timer of the undo: %w", err))
@@ -88,6 +91,7 @@ func (c *change) callOff(ctx context.Context, undoneBy time.Time, cause error) e
 // arm starts the timer and, with NetworkManager, a checkpoint, which also restores what
 // only the daemon knows of the interface. A bond has none: it would be of one device, and the bond has three.
 func (c *change) arm(ctx context.Context, way netundo.Stack) error {
+	// The timer first: it works whatever NetworkManager says to the checkpoint.
 	if _, err := c.h.Run(ctx, c.guard().Arm(c.o.ConfirmTimeout)); err != nil {
 		return err
 	}
@@ -105,6 +109,7 @@ func (c *change) arm(ctx context.Context, way netundo.Stack) error {
 		nmcli.CreateCheckpoint(device, max(c.o.ConfirmTimeout-lead, time.Second))); err != nil {
 		return fmt.Errorf("NetworkManager makes no checkpoint: %w", err)
 	}
+	// The host's own undo has to end it: a checkpoint that fires later would undo the undo.
 	_, err = c.h.Run(ctx, c.guard().Checkpoint(c.checkpoint))
 	return err
 }

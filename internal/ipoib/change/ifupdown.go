@@ -16,6 +16,7 @@ func (ifupdownDriver) way() netundo.Stack { return netundo.Ifupdown }
 
 // take runs ifup. ifup adds addresses and fails on some that are there; ifdown before
 // it would remove the P_Key children too.
+// mend follows: ifup adds no route to an interface without carrier.
 func (ifupdownDriver) take(ctx context.Context, c *change, want ipoib.Config) error {
 	if c.present {
 		for _, old := range c.look.Live.Addresses {

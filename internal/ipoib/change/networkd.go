@@ -51,6 +51,7 @@ func (c *change) takeChild(ctx context.Context, want ipoib.Config) error {
 	if _, err := c.run(ctx, networkd.Reload()); err != nil {
 		return err
 	}
+	// Only for a child that is not there: the interface of the port is somebody else's.
 	if !c.present {
 		if _, err := c.run(ctx, networkd.Reconfigure(c.t.Parent)); err != nil {
 			return err
@@ -78,6 +79,7 @@ func (c *change) takeBond(ctx context.Context, want ipoib.Config) error {
 	if _, err := c.run(ctx, networkd.Reload()); err != nil {
 		return err
 	}
+	// A port joins when networkd configures it; the bond is made when its file is read.
 	for _, p := range c.t.Ports {
 		if _, err := c.run(ctx, networkd.Reconfigure(p.Name())); err != nil {
 			return err

@@ -23,6 +23,7 @@ func (b nmDriver) take(ctx context.Context, c *change, want ipoib.Config) error 
 		return err
 	}
 	up := nmcli.Up(c.t.UUID(), c.t.Name)
+	// An interface that the profile itself makes may not be there yet, to be named.
 	if c.t.IsMade() {
 		up = nmcli.UpVirtual(c.t.UUID())
 	}

@@ -61,6 +61,7 @@ func (c *change) waitForLease(ctx context.Context, h host.Host, want ipoib.Confi
 		return nil
 	}
 	var last found.Live
+	// A server may take longer than an interface: it may first ask whether somebody has the address.
 	name, limit := c.t.Name, max(c.o.SettleTimeout, c.o.ConfirmTimeout/3)
 	err := within(ctx, limit, c.o.Poll, func(ctx context.Context) (_ bool, err error) {
 		last, err = readLive(ctx, h, c.t)
@@ -133,6 +134,7 @@ func readLive(ctx context.Context, h host.Host, t found.Target) (found.Live, err
 			return found.Live{}, err
 		}
 		now.Addresses = append(now.Addresses, p)
+		// ip calls an address with a life time dynamic. One of IPv6 is not of dhcp4.
 		if a.Dynamic && p.Addr().Is4() {
 			now.Leased = append(now.Leased, p)
 		}

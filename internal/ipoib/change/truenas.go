@@ -138,6 +138,7 @@ func (trueNASStack) storeAddresses(ctx context.Context, c *change) error {
 			return err
 		}
 	}
+	// The private method changes a row and makes none.
 	if !private || row == 0 {
 		if err = c.commit(ctx, first, append(steps, c.step(first, true))...); err != nil {
 			return err

@@ -50,6 +50,7 @@ func (c *change) settle(ctx context.Context, h host.Host, guard int, steps ...mi
 		return err
 	}
 	end := midclt.Checkin(guard)
+	// The middleware checks in everything that is pending, whoever has stored it.
 	if others := now.Differences(c.stored.After(steps...)); len(others) > 0 {
 		if err := c.mayKeep(ctx, h, guard, now, others); err != nil {
 			return err

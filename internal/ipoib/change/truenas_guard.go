@@ -56,6 +56,7 @@ func (c *change) back(ctx context.Context) ([]midclt.Step, error) {
 	}
 	if midclt.NothingStored(all) {
 		steps := []midclt.Step{midclt.Drop(c.look.Name)}
+		// Both rows are of this change: before it there was none.
 		if keep := c.d.Consent.KeepInterface; keep != "" {
 			steps = append(steps, midclt.Drop(keep))
 		}

@@ -39,6 +39,7 @@ func (c *checker) overlap(addresses []netip.Prefix, carrier string, leaving []ip
 		return slices.ContainsFunc(c.look.Ports, func(p found.BondPort) bool { return p.Name() == name })
 	}
 	others := slices.DeleteFunc(c.look.OtherAddresses(), func(o found.OtherAddress) bool {
+		// What becomes ours, goes with this change or is ours already has no other subnet to be held against.
 		return o.Interface == carrier || o.Interface == c.former || isPort(o.Interface) ||
 			c.mayBeOurs(o.Interface) || c.gave(o)
 	})
@@ -82,6 +83,7 @@ func (c *checker) lease() {
 // tell a provider.
 func (c *checker) overlapping(p netip.Prefix, o found.OtherAddress, leaving []ipoib.Ref) finding.Finding {
 	f := finding.SubnetTwice.Find("%s overlaps %s of %s on %s.", p, o.Address, o.Interface, c.look.Host)
+	// The fixed address was there first. An error would block every plan of it until a server changes its mind.
 	if o.Leased && c.look.Gives(c.look.Name, p) { // the lease came later
 		f.Severity, f.Summary = finding.Warn, leaseOverlaps
 		f.Evidence += " That is a lease."
@@ -124,6 +126,7 @@ func (c *checker) gave(o found.OtherAddress) bool {
 func (c *checker) defaultRoute() {
 	for _, r := range c.d.Config.Routes {
 		for _, now := range c.look.OtherDefaultRoutes() {
+			// The two families have a default route each.
 			if r.Default() && !c.mayBeOurs(now.Dev) && now.IPv6 == r.Via.Is6() {
 				c.add(finding.DefaultRouteTwice.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
 			}

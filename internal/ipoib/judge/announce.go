@@ -35,6 +35,7 @@ func AnnounceNew(l *found.Look, d ipoib.Request) string {
 func Announce(l *found.Look, was ipoib.Config, seen found.Seen, d ipoib.Request) string {
 	parts := settingChanges(was, d.Config)
 	if len(parts) == 0 {
+		// No setting differs: then only what the last refresh has seen can be a reason to write.
 		if parts = slices.Clone(seen.ToDo); len(parts) == 0 && len(l.Adopted(d)) == 0 {
 			return ""
 		}

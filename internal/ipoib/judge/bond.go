@@ -55,6 +55,7 @@ func (c *checker) bondPort(port found.BondPort) {
 		return
 	}
 	state := port.State()
+	// NetworkManager activates no port that is not served, see waits.
 	if l.Stack.Service() == ipoib.NMUnit && !strings.HasPrefix(state, "state Active") && !c.satisfied() {
 		c.add(finding.InterfaceNotActivated.Find("Port %s of %s: %s.", port.GUID, l.Host, state))
 	} else if l.Live.Carrier && n.Master == l.Name && !n.Carrier {

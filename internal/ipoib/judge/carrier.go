@@ -20,6 +20,7 @@ func (c *checker) carrier(p PlanFacts) {
 		c.add(finding.InterfaceNotActivated.Find("Port %s of %s: state %s, physical state %s.", c.d.PortGUID, c.look.Host,
 			cmp.Or(o.PortState, "unknown"), cmp.Or(o.Physical, "unknown")))
 	case p.SM:
+	// Not read is not "no manager": a finding that asks to start a second one could take the fabric apart.
 	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
 		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID,
 			c.look.Host)
@@ -42,6 +43,7 @@ func (c *checker) waits() bool {
 		o.Sleeping || o.PortState == "Active" || c.satisfied() {
 		return false
 	}
+	// A takeover that leaves the interface alone asks NetworkManager for no activation.
 	taken := o.Adopted(c.d)
 	touched := slices.ContainsFunc(taken, func(f found.Unmanaged) bool { return o.Reconfigures(f, c.d.Config) != "" })
 	return len(taken) == 0 || touched || o.LiveDiffers(c.d.Config)
@@ -83,6 +85,7 @@ func withoutCarrier(l *found.Look, d ipoib.Request) finding.Finding {
 		cause = "has no link (" + state + ")"
 		wayOut = "Plug the cable in, and see that the other end is on and is no Ethernet port."
 	case l.PortState == "Active":
+		// opensm refuses a port that has less than the group, and only the kernel's log says so (status -22).
 		cause = "is Active, so the interface could not join the broadcast group of the default partition"
 		wayOut = "Look at the partition Default of the infiniband_opensm that is master of this fabric: it needs ipoib = " +
 			"true, this port among its members, and an mtu and rate_gbps that this port carries. The log of the kernel has " +

@@ -48,6 +48,7 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 	if err != nil {
 		return []finding.Finding{finding.IPoIBUnsupported.Find("%v.", err)}
 	}
+	// Before anything is judged: files that this plan removes would else stand in the way of what replaces them.
 	if l = l.Without(p.Leaving, p.LookedAfter); p.PortUnknown {
 		l = l.WithoutPort()
 	}
@@ -74,6 +75,7 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 	c.bond(p.BackupPort)
 	c.found = append(c.found, c.overlap(d.Config.Addresses, p.Carrier, p.Leaving)...)
 	c.lease()
+	// With a bond before, every file of it goes: there is no setting to keep in it.
 	if c.former == "" {
 		c.checkAdded()
 	}
@@ -87,6 +89,7 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 // CheckRemove gives the findings against a removal. Like a change, it can cut the
 // session and storage.
 func CheckRemove(l *found.Look, d ipoib.Request) []finding.Finding {
+	// Nothing is asked for, so that everything which the interface has is what ends.
 	c := &checker{look: l, d: ipoib.Request{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}}
 	if !l.Removable() {
 		return nil

@@ -27,6 +27,8 @@ func CheckConfig(d ipoib.Request) []finding.Finding {
 
 // config checks what follows from the configuration alone.
 func (c *checker) config() {
+	// The kernel sets the bit in any case, and the name of the child has the key as it was written: ib0.0001
+	// would carry 0x8001.
 	if key := c.d.PKey; key != 0 && key&0x8000 == 0 || key == 0x8000 {
 		f := finding.PKeyInvalid.Find("pkey = \"0x%04x\": bit 0x8000 is clear, or no partition is named.", key)
 		if key != 0x8000 {
@@ -57,6 +59,7 @@ func (c *checker) config() {
 func (c *checker) routes() {
 	seen := map[netip.Prefix]bool{}
 	for _, r := range c.d.Config.Routes {
+		// The kernel refuses a gateway that no subnet of an interface has ("Nexthop has invalid gateway").
 		near := slices.ContainsFunc(c.d.Config.Addresses, func(p netip.Prefix) bool {
 			return p.Masked().Contains(r.Via) && p.Addr() != r.Via
 		})
@@ -97,6 +100,7 @@ func (c *checker) mtu() {
 	case mtu > ib.ConnectedMaxMTU:
 		c.add(finding.MTUUnfit.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU,
 			ib.ConnectedMaxMTU).WithWayOut("Use at most mtu = 65520 with mode = \"connected\"."))
+	// Linux answers EINVAL without a word. netplan, NetworkManager and ifupdown accept such a file.
 	case mode == ib.ModeDatagram && mtu > limit:
 		f := finding.MTUUnfit.Find("mtu = %d with mode = \"datagram\": "+
 			"datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",

@@ -51,6 +51,7 @@ func (c *checker) checkHidden() {
 // CheckSeen refuses to replace what somebody has given to the interface, or written into a
 // definition of it, since it was seen, unless d asks for it.
 func CheckSeen(l *found.Look, before found.Seen, d ipoib.Request) []finding.Finding {
+	// Three sources, because an address that only moved between interface and file is nobody's new one.
 	known := []ipoib.Config{before.Live, before.Stored, d.Config}
 	for _, c := range before.Files {
 		known = append(known, c)

@@ -28,6 +28,7 @@ func NeedsGroup(c ipoib.Config) bool {
 // group compares the MTU with that of the broadcast group. Linux takes the smaller one without a word.
 func (c *checker) group(g Group) {
 	isAbovePort := func(f finding.Finding) bool { return f.Rule == finding.MTUAbovePort }
+	// The port's own limit is the harder one, and its finding has the better way out.
 	if !NeedsGroup(c.d.Config) || slices.ContainsFunc(c.found, isAbovePort) {
 		return
 	}
@@ -44,6 +45,8 @@ func (c *checker) group(g Group) {
 	if mtu != 0 {
 		f = c.smallGroup(f, g, byPlan)
 	}
+	// Only what is certain refuses. What nobody knows yet is a warning: the kernel takes the smaller MTU, and the
+	// next plan shows it.
 	if mtu != 0 && (!byPlan || g.decides(c.look.SMLID != 0, need)) {
 		f.Severity, f.Summary = finding.Refuse, "Refusing a datagram MTU that the broadcast group does not carry"
 	}

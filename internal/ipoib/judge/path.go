@@ -10,6 +10,7 @@ import (
 
 // session checks that the change does not cut the SSH session, by whichever interface it touches.
 func (c *checker) session() {
+	// An interface that stays as it is cuts nothing off.
 	if c.look.Name == "" || c.satisfied() {
 		return
 	}
@@ -55,6 +56,7 @@ func (c *checker) unknownPaths() {
 // of its port.
 func (c *checker) path(f finding.Finding, name string) {
 	want, names := finding.Names(name), c.d.Consent.ManagementPath
+	// A consent to the parent covers its children: they go down with it.
 	agreed := func(n string) bool { return n != "" && (n == name || n == c.look.Name || n == c.look.Parent) }
 	switch {
 	case len(names) == 0:

@@ -61,6 +61,7 @@ func (c *checker) mode() {
 	case o.Present && !o.Capable:
 		c.add(finding.ConnectedModeMissing.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.",
 			o.Name, c.look.Host, o.Driver))
+	// mlx5 makes the interface itself (enhanced IPoIB), without the part of ib_ipoib that has connected mode.
 	case !o.Present && !o.Capable && o.Driver == "mlx5_core":
 		c.add(finding.ConnectedModeMissing.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID,
 			c.look.Host))
@@ -117,6 +118,7 @@ func (c *checker) portMTU() {
 	if c.look.IBMTU == 0 || want.Mode != ib.ModeDatagram || want.MTU <= ipoib.SafeDatagramMTU || want.MTU > largestIBMTU {
 		return
 	}
+	// Where the driver does not show it (mlx5), the kernel's refusal is explained after the fact.
 	if limit := ib.MaxMTU(ib.ModeDatagram, c.look.IBMTU); limit != 0 && want.MTU > limit {
 		c.add(finding.MTUAbovePort.Find("mtu = %d with mode = \"datagram\": port %s of %s carries packets of at most %d "+
 			"bytes, which leaves %d.", want.MTU, c.d.PortGUID, c.look.Host, c.look.IBMTU, limit).WithWayOut(

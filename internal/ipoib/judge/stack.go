@@ -14,6 +14,7 @@ import (
 // stackFindings checks that the host's stack can take an interface, and that
 // nothing else has it.
 func (c *checker) stackFindings() {
+	// A silent systemd first: "nothing is in use" would be wrong of it.
 	if why := c.look.WhyNotRunning(); c.look.Stack == ipoib.StackUnknown && why != "" {
 		c.silence(finding.NetworkStackUnknown.Find("%s: systemd did not say which network services run: %s.", c.look.Host,
 			why))
@@ -106,6 +107,7 @@ func (c *checker) managers() {
 	case len(all) > 1:
 		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s.", n.Name, c.look.Host,
 			strings.Join(words, " and by ")))
+	// Two services overwrite each other in any order, and after a boot in another one.
 	case len(others) > 0:
 		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s, while the host is configured through %s.",
 			n.Name, c.look.Host, others[0], c.look.Stack))
@@ -114,6 +116,8 @@ func (c *checker) managers() {
 		f.WayOut = "Look for it in unmanaged-devices of /etc/NetworkManager/conf.d, in NM_UNMANAGED of udev rules and in " +
 			"/etc/network/interfaces, and take it out there."
 		c.add(f)
+	// NetworkManager lets "connection up" through for a device that its configuration excludes, and connects nothing
+	// at the next boot.
 	case c.look.Stack.Service() == ipoib.NMUnit && !c.satisfied():
 		c.unmanagedDevices()
 	}
@@ -211,6 +215,7 @@ func (c *checker) ifupdown2() {
 		c.add(f)
 		return
 	}
+	// Behind the epoch of a Debian version.
 	if major, _, _ := strings.Cut(version[strings.Index(version, ":")+1:], "."); major == "1" || major == "2" {
 		c.add(finding.Ifupdown2TooOld.Find("%s has ifupdown2 %s.", c.look.Host, version))
 	}

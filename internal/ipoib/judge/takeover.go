@@ -63,6 +63,7 @@ func (c *checker) adoptable(f found.Unmanaged, all string) {
 	found, given := finding.InterfaceDefinedByHand.Find("%s %s", c.evidence(f), c.outcome(f)), ""
 	if names := c.d.Consent.AdoptFiles; slices.Contains(names, f.Path) {
 		found.Summary = "A definition made by hand is taken over"
+		// The line to write stays that of all files, so that one consent does not replace another.
 		given = all
 	} else if len(names) > 0 {
 		given = finding.Names(names...)
@@ -145,6 +146,7 @@ func (c *checker) endings(f found.Unmanaged) (file, live []string) {
 			live = append(live, a.String())
 		}
 	}
+	// What the plan shows to end, as an address that was in the state, needs no second word.
 	shown := func(s string) bool { return slices.Contains(c.d.Consent.Shown, s) }
 	return slices.DeleteFunc(file, shown), slices.DeleteFunc(live, shown)
 }

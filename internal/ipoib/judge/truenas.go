@@ -30,6 +30,7 @@ func (c *checker) trueNAS() {
 		return
 	}
 	c.checkPending(m)
+	// Nothing is stored then, so that nothing of others is touched.
 	if c.satisfied() {
 		return
 	}
@@ -38,6 +39,7 @@ func (c *checker) trueNAS() {
 			c.look.Host, err))
 		return
 	}
+	// Without a row the middleware runs DHCP on every interface; with the first one it clears those without one.
 	if midclt.NothingStored(m.Interfaces) {
 		c.firstRow(m.Interfaces)
 	} else if len(c.look.Unmanaged) > 0 {

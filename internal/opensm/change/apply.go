@@ -32,6 +32,7 @@ func Apply(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, 
 	if d.Keys.Version > 0 && !d.Keys.Known {
 		return Result{}, errors.New("the values of keys are not known")
 	}
+	// Last before the change: what the plan has seen of the fabric may be hours old.
 	if l, err = askFabric(ctx, h, l, d, o); err != nil {
 		return Result{}, err
 	}
@@ -43,6 +44,7 @@ func Apply(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, 
 // ready is the look on which the change rests, checked once more. It has the modules loaded that a subnet
 // manager needs. New ones may make the port visible, and what only the port shows is checked then.
 func ready(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) (*found.Look, error) {
+	// At most two rounds: the second one sees what the modules have made visible.
 	for loaded := false; ; loaded = true {
 		now, err := renew(ctx, h, l)
 		if err != nil || loaded && now == l {
@@ -79,6 +81,7 @@ func loadModules(ctx context.Context, h *hosts.Host, l *found.Look) error {
 // proveInPlace has nothing to write. The apply that wrote it may have failed because the port was
 // not served, or what a master is to do was not in force. One that is repeated proves both.
 func proveInPlace(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, o Options) (Result, error) {
+	// A standby proves nothing of its files: the master's are in force.
 	if l.Role() == found.RoleStandby {
 		return Result{Look: l}, nil
 	}
@@ -101,6 +104,7 @@ func writeAll(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reques
 	if err == nil {
 		err = start(ctx, h, l, d)
 	}
+	// Before the usual proof: with keys that do not fit the port looks served by the former master.
 	if err == nil && judge.ChangesKeys(l, d) {
 		err = proveKeys(ctx, h, l, o)
 	}

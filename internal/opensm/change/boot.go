@@ -73,6 +73,8 @@ func editList(ctx context.Context, h *hosts.Host, l *found.Look, edit func(found
 
 // replaceList reports false if the list is not what it was, or is being edited.
 func replaceList(ctx context.Context, h *hosts.Host, was found.List, text string) (done bool, err error) {
+	// Beside the list and under a name of its own: the replacement is one rename under a lock, which compares
+	// first.
 	path := tool.NewDefaultPath(rand.Text())
 	if err = platform.WriteFile(ctx, h, path, 0o644, text); err != nil {
 		return false, err
@@ -122,6 +124,7 @@ func removeBoot(ctx context.Context, h *hosts.Host, l *found.Look) ([]shellcmd.C
 		}
 		return slices.DeleteFunc(append([]ib.GUID{}, list.GUIDs...), func(g ib.GUID) bool { return g == l.Port })
 	})
+	// A service that starts others, or that is not there, is left alone.
 	if err != nil || len(judge.FindStaying(l)) > 0 || l.SharedAbsent {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func diagnose(ctx context.Context, h *hosts.Host, l *found.Look, p sysfs.Port, w
 		State: p.State, Physical: p.Physical, SMLID: p.SMLID, IsSM: p.IsSM,
 	}
 	e.Active = outputOf(h.Run(ctx, systemctl.IsActive(e.Unit)))
+	// Without keys: this text goes into an error, and from there into logs of pipelines.
 	e.Log = tool.LogWithoutKeys(outputOf(h.Run(ctx, systemctl.Journal(e.Unit, logLines))))
 	symptoms := Symptoms{Port: l.Port, Sysfs: p, Unit: e.Active, Log: tool.ParseLog(e.Log), Wrong: wrong,
 		HasUMAD: true}

@@ -53,6 +53,7 @@ func FailOver(ctx context.Context, h *hosts.Host, l *found.Look, o Options, tell
 		return Result{}, err
 	}
 	f := failOver{h: h, l: l, o: o, tell: tell, master: master}
+	// Before the stop: LIDs that change break connections, and are what this action proves.
 	if f.lids, err = fabric.LIDs(ctx, h, f.through()); err != nil {
 		return Result{}, err
 	}
@@ -80,6 +81,7 @@ func (f failOver) do(ctx context.Context, next saquery.Manager) error {
 	err := run(ctx, f.h, systemctl.Stop(f.l.Unit))
 	ruler := saquery.Manager{}
 	if err == nil {
+		// opensm hands nothing over when it ends; the standby waits for all its looks (3.3.23).
 		ruler, err = f.awaitMaster(ctx, wait+f.o.ProofTimeout, "no standby has taken over the fabric",
 			func(g ib.GUID) bool { return g != f.l.Port })
 	}
@@ -94,6 +96,7 @@ func (f failOver) do(ctx context.Context, next saquery.Manager) error {
 	if err != nil {
 		return fmt.Errorf("%s of %s was started again. %w", f.l.Unit, f.l.Host, err)
 	}
+	// A standby of a lower priority keeps the role until the former master is back.
 	rules := judge.Beats(f.master, ruler)
 	if _, err = f.awaitMaster(ctx, f.o.ProofTimeout, "the fabric does not have the master that the priorities ask for",
 		func(g ib.GUID) bool { return (g == f.l.Port) == rules }); err != nil {
@@ -148,6 +151,7 @@ func (f failOver) keepsLIDs(ctx context.Context) error {
 
 func changedLIDs(before, now map[ib.GUID]int) (changed []string) {
 	for _, guid := range slices.Sorted(maps.Keys(before)) {
+		// A port without a LID before has one now because somebody rules: that is no change.
 		if lid, there := now[guid]; there && before[guid] != 0 && lid != before[guid] {
 			changed = append(changed, fmt.Sprintf("%s had %d and has %d", guid, before[guid], lid))
 		}

@@ -31,6 +31,7 @@ func writeFiles(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Requ
 	// The options come last: they name the partition file.
 	conf := file{l.ConfPath, d.File().Text(found.Header()), 0o644}
 	if d.Keys.Version > 0 {
+		// Keys of a fabric: who knows the M_Key may change every port.
 		conf.mode = 0o600
 	}
 	files = append(files, conf)
@@ -41,6 +42,7 @@ func writeFiles(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Requ
 		return kept, err
 	}
 	for _, f := range files {
+		// Unchanged files keep their times: a file that is newer than the unit's start counts as not yet read.
 		if l.Snapshot.Files[f.path].Content == f.text {
 			continue
 		}
@@ -100,6 +102,7 @@ func removeFiles(ctx context.Context, h *hosts.Host, l *found.Look) (kept []stri
 		paths = append(paths, tool.TemplatePath)
 	}
 	for _, file := range paths {
+		// Read from the snapshot of this apply: a person may have put another file in its place.
 		if !platform.IsOurs(l.Snapshot.Files[file].Content) {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 )
 
 // renew is the look at the host as it is known now: the same one as long as the host was not read again.
+// A snapshot is the same object until a change makes it stale, so that this costs nothing in between.
 func renew(ctx context.Context, h *hosts.Host, l *found.Look) (*found.Look, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {

@@ -27,6 +27,7 @@ const putBackTime = 2 * time.Minute
 // writeKeys changes the keys of a fabric. If the instance then neither rules the fabric nor stands by, it gets back
 // what it had.
 func writeKeys(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, o Options) (Result, error) {
+	// What opensm logged before would else be read as the answer to the new keys.
 	if err := run(ctx, h, tool.SetAsideLog(l.Port)); err != nil {
 		return Result{}, err
 	}
@@ -34,6 +35,7 @@ func writeKeys(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reque
 	if err == nil {
 		return r, nil
 	}
+	// A fabric with half of its keys changed cannot wait for the next run.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackTime)
 	defer cancel()
 	failed := fmt.Errorf("%s: the keys of subnet manager %s were not changed: %w", h.Name(), l.Port, err)
@@ -83,6 +85,7 @@ func forgetKeys(l *found.Look, d opensm.Request) []shellcmd.Command {
 	}
 	forget := []shellcmd.Command{coreutils.RemoveFile(tool.KeyCache)}
 	if fact.Yes(l.Active) {
+		// Stopped first: a running opensm writes its cache anew.
 		forget = append([]shellcmd.Command{systemctl.Stop(l.Unit)}, forget...)
 	}
 	return forget
@@ -105,6 +108,7 @@ func proveKeys(ctx context.Context, h *hosts.Host, l *found.Look, o Options) err
 		// A master goes first: the others do not have its new key yet.
 		case log.OtherKey && !l.Master():
 			return errors.New("another subnet manager of the fabric has another sm_key, and they ignore each other")
+		// After the keys were found wrong: opensm says MASTER before it has reached every port.
 		case state == "STANDBY", state == "MASTER" && log.SubnetUp:
 			return nil
 		case state == "MASTER" && log.UnknownKey:

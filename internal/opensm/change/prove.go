@@ -67,6 +67,7 @@ func provePriority(ctx context.Context, h *hosts.Host, at device, d opensm.Reque
 			return nil, err
 		}
 		info, unread := sminfo.Parse(out)
+		// A note and no error: the port is served, which is what the change is for.
 		if compared := status == 0 && unread == nil; !compared {
 			return []string{fmt.Sprintf("Whether the subnet manager of port %s has priority %d in the fabric was not compared: "+
 				"sminfo ended with status %d, and its answer could not be read.", d.PortGUID, d.Priority, status)}, nil

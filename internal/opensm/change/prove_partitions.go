@@ -83,6 +83,7 @@ func (p *prover) look(ctx context.Context) (found inForce, err error) {
 	if found.problem, err = groups(ctx, p.h, p.at, p.d); err != nil || found.problem != "" {
 		return found, err
 	}
+	// Once: who is on the fabric does not change in the seconds of this wait.
 	if p.members == nil {
 		m, walkErr := findMembers(ctx, p.h, p.at, p.d, p.known)
 		if walkErr != nil {

@@ -20,6 +20,7 @@ func Remove(ctx context.Context, h *hosts.Host, l *found.Look) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	// A file that could not be read may be a person's.
 	if len(l.Unread) > 0 {
 		return Result{Look: l}, fmt.Errorf("%s: %s could not be read, so that it is not known what is ours", h.Name(),
 			strings.Join(l.Unread, " and "))

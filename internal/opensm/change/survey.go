@@ -53,6 +53,7 @@ func Survey(ctx context.Context, h host.Host, l *found.Look) (found.View, error)
 		return v, err
 	}
 	readMaster(&v, status, out, l.PortState)
+	// Only then: where a master rules, opensm has walked the fabric itself.
 	if !fact.Yes(v.Ruled) {
 		v.Duplicate, err = findDuplicates(ctx, h, l.Device, l.Number)
 		return v, err

@@ -94,6 +94,7 @@ func findUnjudged(seen *fabric.Fabric, lab found.Lab) found.Groups {
 			if !managed {
 				known.Where = p.Label()
 			}
+			// MtuCap is what the port can, NeighborMTU only what its present link has.
 			if known.Rate, known.MTU = 0, p.MTUCap; known.MTU == 0 {
 				g.Silent = append(g.Silent, fmt.Sprintf("%s (%s)", guid, known.Where))
 				continue

@@ -26,6 +26,7 @@ func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
 		all = append(all, CheckLink(l)...)
 	}
 	all = append(all, checkService(l, diff, p)...)
+	// A signal enables nothing, so that nothing else starts at boot by it.
 	if len(diff) > 0 && !Rereads(l, d) {
 		all = append(all, checkOthersStart(l)...)
 	}
@@ -60,6 +61,7 @@ func checkSystem(l *found.Look) (platform.Platform, []finding.Finding) {
 	case plat.About().Kind == platform.KindTrueNAS:
 		return plat, []finding.Finding{finding.OpensmUnsupported.Find("%s runs %s. TrueNAS has no opensm and accepts no "+
 			"packages. Software that is added by force is lost at the next update.", l.Host, plat.Name())}
+	// A program on the PATH is enough: some build opensm themselves.
 	case len(plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)) == 0 && !l.Program:
 		return plat, []finding.Finding{noPackage(l, plat)}
 	}

@@ -33,6 +33,7 @@ func Differences(l *found.Look, d opensm.Request) []string {
 		add("it has no file of options of its own")
 	}
 	switch {
+	// The file has none that opensm would take.
 	case l.Priority < 0:
 		add("its priority is not set")
 	case l.Priority != d.Priority:
@@ -89,6 +90,7 @@ func IsInPlace(looks []*found.Look, d opensm.Request) bool {
 
 // LacksOnlyBoot reports whether the instance runs as it should, and nothing starts it at boot.
 func LacksOnlyBoot(l *found.Look, d opensm.Request) bool {
+	// A copy: a look is shared by all who ask.
 	enabled := *l
 	enabled.Enabled = fact.Known(true)
 	return IsSettled(&enabled, d)
@@ -96,6 +98,7 @@ func LacksOnlyBoot(l *found.Look, d opensm.Request) bool {
 
 // Rereads reports whether the running instance takes the change on SIGHUP.
 func Rereads(l *found.Look, d opensm.Request) bool {
+	// opensm that may run with other files than these would take half of the change.
 	if !l.Sound() || !fact.Yes(l.Enabled) {
 		return false
 	}

@@ -24,6 +24,7 @@ func CheckFabric(d opensm.Request, v found.View, lab found.Lab) []finding.Findin
 	for _, f := range []fact.Bool{v.Ruled, v.Listed} {
 		if !f.Known() {
 			all = append(all, finding.CompetitionUnknown.Find("Port %s of %s: %s.", d.PortGUID, d.Host, f.Why()))
+			// One of the two is enough: both have the same way out.
 			break
 		}
 	}
@@ -102,6 +103,7 @@ func outcome(d opensm.Request, other saquery.Manager) string {
 	switch {
 	case other.Priority > d.Priority:
 		return "the other one rules."
+	// Standbys wait for a master that dies; one of a higher priority makes it hand over (opensm 3.3.23).
 	case other.Priority < d.Priority && other.State == int(sminfo.Master):
 		return "this one takes over from it."
 	case other.Priority < d.Priority:
@@ -154,6 +156,7 @@ func checkRivals(d opensm.Request, p PlanFacts) []finding.Finding {
 	f := finding.OpensmPriorityEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last],
 		d.Priority)
 	pair := fmt.Sprintf("%s and %s", d.Host, others)
+	// Two ports of one host are told apart by their GUIDs.
 	if others == d.Host {
 		pair = fmt.Sprintf("ports %s and %s of %s", d.PortGUID, p.Rivals[0].PortGUID, d.Host)
 	}

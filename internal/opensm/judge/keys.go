@@ -20,11 +20,13 @@ func checkKeys(l *found.Look, d opensm.Request, p PlanFacts, diff []string) []fi
 			d.Host, other.PortGUID, other.Host))
 	}
 	same := l.FabricKeys
+	// These two are no secrets, and are compared as settings.
 	same.Protection, same.Lease = d.Keys.Protection, d.Keys.Lease
 	switch {
 	case d.Keys.Known && !ChangesKeys(l, d) && d.Keys != same:
 		all = append(all, finding.FabricKeysSameVersion.Find("%s of %s has keys of version %d, with other values than the "+
 			"configuration.", l.ConfPath, l.Host, d.Keys.Version))
+	// A lower version is an older configuration, with keys that the fabric does not have any more.
 	case d.Keys.Version > 0 && d.Keys.Version < l.FabricKeys.Version:
 		all = append(all, finding.FabricKeysSameVersion.Find("%s of %s has keys of version %d, and keys_version is %d. "+
 			"Versions only rise.", l.ConfPath, l.Host, l.FabricKeys.Version, d.Keys.Version))

@@ -96,6 +96,7 @@ func findMissing(port found.MemberPort, p opensm.Partition, guid string,
 	if !all && !named && !own {
 		return "", false
 	}
+	// Zero is opensm's default of 2048 bytes and 10 Gb/s, which a port may lack too.
 	problem = findWeakness(port, cmp.Or(p.MTU, opensm.DefaultGroupMTU), cmp.Or(p.Rate, 100))
 	return problem, named || own && findWeakness(port, p.MTU, p.Rate) != ""
 }

@@ -58,6 +58,7 @@ func checkBound(l *found.Look) []finding.Finding {
 		f.WayOut = "Read the file on the host as root, and look into the kernel's log for what the card or its driver " +
 			"complains about. Plan again when it can be read."
 		return []finding.Finding{f}
+	// The kernel gives the management classes of a port to one program only: ours could not bind.
 	case fact.Yes(l.IsSM) && l.Stopped():
 		return []finding.Finding{findHolder(l)}
 	}

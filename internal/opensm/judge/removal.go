@@ -25,6 +25,7 @@ func CheckRemoval(l *found.Look) []finding.Finding {
 // CheckLast asks before the master of a fabric is removed that has no other subnet manager, while hosts depend on
 // the fabric. Where nobody lists the managers, none is known to take over. consent is the port that the state allows.
 func CheckLast(l *found.Look, v found.View, uses []string, consent string) []finding.Finding {
+	// Traffic goes on without a manager; new ports, paths and joins do not.
 	if !l.Managed || !l.Master() || len(uses) == 0 || len(v.Managers) > 1 {
 		return nil
 	}

@@ -39,6 +39,7 @@ func checkService(l *found.Look, diff []string, p PlanFacts) []finding.Finding {
 		all = append(all, findUnread(l, tool.DefaultPath))
 	case l.List.Problem != nil:
 		all = append(all, finding.OpensmFileNotUnderstood.Find("%s: %v.", l.Host, l.List.Problem))
+	// PORTS=ALL is what the package brings and not anybody's wish as long as it is not installed.
 	case l.List.SaysAll() && l.Installed != "" && !settled:
 		all = append(all, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.%s", tool.DefaultPath, l.Host,
 			describeLosing(l)))

@@ -61,6 +61,7 @@ func checkSharedOptions(l *found.Look, d opensm.Request) []finding.Finding {
 // findUncarried are the settings of a shared opensm.conf that d does not have as well.
 func findUncarried(l *found.Look, d opensm.Request) []string {
 	same := d.Conf()
+	// Our partitions have a file of their own, so that another path alone is no difference.
 	same.PartitionFile = ""
 	if all := l.Shared.Partitions; len(all) > 0 && opensm.PartitionText(all) == opensm.PartitionText(d.Partitions) {
 		same.PartitionFile = l.Shared.Conf.PartitionFile

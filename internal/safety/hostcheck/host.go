@@ -36,6 +36,7 @@ func Lockdown(s *inventory.Snapshot, flashRead bool) []finding.Finding {
 	if !known {
 		f = finding.KernelLockedDown.Unread("Whether the kernel of "+s.Host+" is locked down", s.Lockdown.Why())
 	}
+	// The module alone is no proof that a tool gets through.
 	if s.Modules["mstflint_access"] && flashRead {
 		f = f.AsGranted("Kernel is locked down; the module mstflint_access gives access to the card")
 	}

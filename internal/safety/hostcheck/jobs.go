@@ -18,7 +18,9 @@ func Jobs(s *inventory.Snapshot, pci ib.PCIAddress) []finding.Finding {
 		j := &s.Jobs[i]
 		what := j.What()
 		// A job that does not say whose it is may be this card's.
+		// By slot: the functions of a card share its flash.
 		switch ours := j.PCI.Slot() == pci.Slot() || !j.PCI.IsValid(); {
+		// A job of another card blocks only while it runs: the lock is one for the host.
 		case ours && (j.MayRun() || !j.Settled):
 			found = append(found, ownJob(j, what))
 		case j.MayRun():

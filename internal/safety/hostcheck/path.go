@@ -28,6 +28,7 @@ func Path(s *inventory.Snapshot, pci ib.PCIAddress, consent []string) []finding.
 	}
 	var found []finding.Finding
 	var devs []string
+	// Of each interface, as several may have the address that the session came to.
 	for _, dev := range session {
 		if on := carries(s, pci, s.CardsBelow(dev)); !fact.No(on) {
 			devs = append(devs, dev)

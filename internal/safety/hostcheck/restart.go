@@ -39,6 +39,7 @@ func serverFindings(s *inventory.Snapshot, interrupts []string) []finding.Findin
 	list, used := make([]string, 0, len(servers)), []string{}
 	for _, server := range servers {
 		list = append(list, fmt.Sprintf("%s (clients connected: %d)", server.Name, server.Clients))
+		// Connections at this moment: a client that mounts on demand is not seen.
 		if server.Clients > 0 {
 			used = append(used, server.Name)
 		}
