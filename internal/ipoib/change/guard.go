@@ -109,7 +109,7 @@ func (c *change) arm(ctx context.Context, way netundo.Stack) error {
 		nmcli.CreateCheckpoint(device, max(c.o.ConfirmTimeout-lead, time.Second))); err != nil {
 		return fmt.Errorf("NetworkManager makes no checkpoint: %w", err)
 	}
-	// The host's own undo has to end it: a checkpoint that fires later would undo the undo.
+	// The host's own undo rolls back by it first, for what no file has.
 	_, err = c.h.Run(ctx, c.guard().Checkpoint(c.checkpoint))
 	return err
 }
