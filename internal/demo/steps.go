@@ -40,7 +40,7 @@ var steps = []step{
 		"Somebody sets a port to Ethernet, changes an MTU and stops the subnet manager. The plan shows all three.",
 		(*demo).drift},
 	{"The next apply mends it", "One apply undoes all three changes. The plan after it is empty again.", (*demo).mend},
-	{"The subnet manager alone stops",
+	{"The subnet manager alone stops, and fabric.svg is drawn anew",
 		"One apply starts it again, and then draws fabric.svg with it. The plan after it is empty.",
 		(*demo).managerStopped},
 	{"destroy", "The configuration of opensm and IPoIB is removed. Packages and cards stay as they are, and the plan " +

@@ -211,9 +211,10 @@ var (
 			"look at the plan of that subnet manager: another one may rule the fabric (SM018), or it may not have read " +
 			"its files (SM034)."}
 	InterfaceDrifts = &Rule{Code: "IP050", Severity: Warn,
-		Title: "Somebody has changed the interface or its files",
-		Meaning: "Every attribute is as the configuration asks, so the plan shows an update without a changed value. The " +
-			"apply writes the files anew and configures the interface by them.",
+		Title: "The interface or its files have changed on the host",
+		Meaning: "Somebody has changed them, or the interface has got another name. Every attribute is as the " +
+			"configuration asks, so the plan shows an update without a changed value. The apply writes the files anew, for " +
+			"the present name, and configures the interface by them.",
 		WayOut: "Apply. Or put back on the host what is named above, then plan again."}
 	MTUAbovePort = &Rule{Code: "IP051", Severity: Refuse,
 		Title: "Refusing a datagram MTU that the port cannot carry", Attribute: "mtu",

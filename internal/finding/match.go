@@ -19,8 +19,8 @@ var (
 	PSIDWouldChange = &Rule{Code: "FW023", Severity: NeedsConsent, Title: "Burn would replace the PSID",
 		Attribute: Allow, Consent: "psid_change",
 		Meaning: "The PSID names the board that the image was made for. An image for another board can leave ports without " +
-			"signal, or a host that does not start. An equal hardware id does not prevent that. A board of another company " +
-			"may have other LEDs, modules or temperature limits, and its support ends.",
+			"signal, or a host that does not start. The same device ID on both boards does not prevent that. A board of " +
+			"another company may have other LEDs, modules or temperature limits, and its support ends.",
 		WayOut: "If you know that both boards are the same hardware and want this cross-flash, write into the resource:"}
 	PSIDUnknown = &Rule{Code: "FW025", Severity: Refuse, Title: "PSID of the card is not known", Attribute: "card_id",
 		Meaning: "Without a PSID no image can be matched to the board. mstflint would skip its own PSID check.",

@@ -9,6 +9,6 @@ action "infiniband_clear_counters" "all" {
 action "infiniband_clear_counters" "cable" {
   config {
     host  = "intel9"
-    ports = ["intel9/1", "0x0002c902004a1b00/3"]
+    ports = ["intel9/1", "0x0002c902004a1b00/1"]
   }
 }

@@ -22,10 +22,11 @@ const removedFunctions = "removed_functions"
 const description = "The virtual functions (SR-IOV) of one card with mlx5_core, as ConnectX-4 and later: their " +
 	"number, and on InfiniBand their GUIDs and link states, now and by a systemd unit at every boot. The card offers them once `SRIOV_EN` and `NUM_OF_VFS` are set with " +
 	"`infiniband_nv_config`, SR-IOV is on in the firmware of the machine, and the host has restarted (VF002).\n\n" +
-	"On InfiniBand a function has no link before it has GUIDs of its own and a `link_state` of `auto` or `enable`: see " +
-	"[InfiniBand](#infiniband). Without `link_state` both stay as the driver gives them. An interface moved into a network namespace is not " +
-	"recognised as in use. Unlike an apply, the unit does not check which card is in the slot. Only simulated hosts " +
-	"have shown this; no real card or driver was tried.\n\n" +
+	"**On InfiniBand, behind the opensm of a distribution, no function is known to get a link:** see " +
+	"[InfiniBand](#infiniband). A function also needs GUIDs of its own and a `link_state` of `auto` or `enable`. Without " +
+	"`link_state` the provider leaves both alone.\n\n" +
+	"An interface moved into a network namespace is not recognised as in use. Unlike an apply, the unit does not check " +
+	"which card is in the slot. Only simulated hosts have shown this; no real card or driver was tried.\n\n" +
 	"Destroying the resource removes the unit. The functions stay until the host restarts."
 
 var (
@@ -47,8 +48,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"card_id": attribute.CardIDAttribute(),
 			"number": schema.Int64Attribute{
 				Required: true, Validators: []validator.Int64{int64validator.Between(1, 254)},
-				MarkdownDescription: "Number of virtual functions, from 1. Another number removes all that are there and makes " +
-					"new ones.",
+				MarkdownDescription: "Number of virtual functions, from 1 (the kernel's `sriov_numvfs`). Another number removes " +
+					"all that are there and makes new ones.",
 			},
 			"link_state": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(ops.LinkStates()...)},
@@ -56,7 +57,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 					"`enable` is up, `disable` is down. Without it link states and GUIDs are left alone.",
 			},
 			"port_guids": guidsArgument("Port GUIDs by the number of the function, from `\"0\"`. Default: the node GUID of the " +
-				"card as locally administered, with the number of the function from 1 added to its fifth byte."),
+				"card, marked as locally administered (bit 0x02 of its first byte), with the number of the function plus 1 " +
+				"added to its fourth and fifth byte."),
 			"node_guids": guidsArgument("Node GUIDs in the same way. Default: the port GUID of the function."),
 			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
 				removedFunctions: attribute.ConsentToNames("Consent to remove virtual functions that a guest, an interface or " +
@@ -68,7 +70,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"at_boot": attribute.ComputedBool("Whether the unit makes the functions that are there now at every boot. The " +
 				"card must offer as many by then: `NUM_OF_VFS` and `SRIOV_EN`."),
 			"unit": attribute.ComputedString("systemd unit that makes them at boot."),
-			"most": attribute.ComputedInt("How many the card offers since the last start of the host."),
+			"most": attribute.ComputedInt("How many functions the card offers since the last start of the host: the kernel's `sriov_totalvfs`."),
 			"change": attribute.ComputedString("What the apply does to the card and the host; afterwards what the last one " +
 				"did: `number: 0 -> 4; writes /etc/…; enables infiniband-vfs-….service`. " + attribute.BindsTheApply),
 			"functions": schema.SetAttribute{Computed: true, ElementType: types.StringType,
