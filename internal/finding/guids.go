@@ -3,8 +3,8 @@ package finding
 // Rules of GUIDs and MACs that were asked for.
 var (
 	GUIDInvalid = &Rule{Code: "GU001", Severity: Refuse, Title: "GUID or MAC cannot be one of a device",
-		Meaning: "Zero means that there is none. Erased flash and cards with Ethernet only hold all ones. The lowest bit " +
-			"of the first byte marks a group.", WayOut: "Write another value."}
+		Meaning: "Zero means that there is none. Erased flash, and cards with Ethernet-only firmware, hold all ones. The " +
+			"lowest bit of the first byte marks a group.", WayOut: "Write another value."}
 	BaseTooHigh = &Rule{Code: "GU004", Severity: Refuse, Title: "Base value leaves no room",
 		Meaning: "The values that are counted from the base would wrap around. mstflint does not check that.",
 		WayOut:  "Choose a lower base."}

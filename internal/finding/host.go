@@ -15,13 +15,14 @@ var (
 		Meaning: "The change cuts the host off from other networks. If the port becomes InfiniBand, it stays cut off.",
 		WayOut:  "Move the default route. If losing it is acceptable, write into the resource:"}
 	KernelLockedDown = &Rule{Code: "HO003", Severity: Refuse, Title: "Kernel lockdown forbids access to the card",
-		Meaning: "A locked-down kernel lets no tool at a PCI device. Secure Boot usually turns lockdown on. Plans still " +
-			"show the firmware of a ConnectX-4 or later whose firmware writes the flash: its driver tells it (devlink).",
+		Meaning: "A locked-down kernel lets no tool access a PCI device. Secure Boot usually turns lockdown on. Plans " +
+			"still show the firmware of a ConnectX-4 or later whose firmware writes the flash: its driver tells it " +
+			"(devlink).",
 		WayOut: "Start the host without lockdown before the change, or load a signed mstflint_access module."}
 	FlashJobRunning = &Rule{Code: "HO004", Severity: Refuse, Title: "Another flash job is running on the host",
 		Meaning: "Two writers on one host can destroy a card. An apply waits for a job of its own card that runs when it " +
-			"begins (HO005). It is refused if another apply starts a job of that card after that, as its own verdict is old " +
-			"then. A backup and a restart of the host are refused while a job runs.",
+			"begins (HO005). If another apply starts a job of that card later, this apply is refused: its verdict is out of " +
+			"date. A backup and a restart of the host are refused while a job runs.",
 		WayOut: "Wait until it ends and plan again."}
 	FlashJobUnsettled = &Rule{Code: "HO005", Severity: Warn,
 		Title: "Result of a flash job of this card is not recorded yet",
@@ -65,8 +66,8 @@ var (
 	HostServesShares = &Rule{Code: "HO013", Severity: Refuse,
 		Title: "Clients cannot reach the host's shares while it restarts", Attribute: "activation",
 		Meaning: "The host serves files or blocks to other machines. While clients are connected, the restart is refused " +
-			"unless the host's entry in the provider names their services. Without any it is a warning: idle NFS clients " +
-			"drop their connections and keep their mounts, so clients may exist that are not connected now.",
+			"unless the host's entry in the provider names their services. Without connected clients it is a warning: an " +
+			"idle NFS client drops its connection and keeps its mount.",
 		WayOut: "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host " +
 			"yourself. If connected clients can wait, name their services in the host's entry, for example with " +
 			"reboot = { allowed = true, interrupts = [\"NFS\"] }."}
@@ -100,8 +101,8 @@ var (
 			"destroy with -target of something that others depend on. Run terraform apply -refresh-only before these."}
 	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse,
 		Title: "Two resources of the configuration manage the same object",
-		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing. A plan that keeps " +
-			"one of two objects of the state and destroys the other one would remove it for both. Resources of two provider " +
+		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing. If the state has " +
+			"both and a plan destroys one of them, what they manage would be removed for both. Resources of two provider " +
 			"blocks are not compared with each other.",
 		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, its destroy " +
 			"would undo or remove what the other one manages. To prevent that, first run " +
@@ -130,15 +131,15 @@ var (
 			"line of the card out. Then plan again."}
 	ResumeOwed = &Rule{Code: "HO050", Severity: Warn, Title: "Resume commands have not run",
 		Meaning: "The host was drained for a restart or another change, and nothing says that these resume_commands ran " +
-			"after that: one failed, the apply was killed, or it runs now. What was drained may still be so. A later apply " +
-			"runs them only if it drains the host, and still has them.",
+			"afterwards. One failed, the apply was killed, or it still runs. What was drained may still be stopped. A later " +
+			"apply runs them only if it drains the host and its configuration still has them.",
 		WayOut: "Unless an apply or one of the commands runs now, run them on the host as root. Then remove the file " +
 			"/var/lib/terraform-provider-infiniband/resume-owed."}
 	BurnFailedElsewhere = &Rule{Code: "HO051", Severity: NeedsConsent, Title: "A burn of another card failed",
 		Attribute: Allow, Consent: "after_failure",
 		Meaning: "Equal cards tend to fail alike. The apply that failed has marked the hosts that it may change. A burn " +
-			"that meets the mark is refused: of another root module or workspace, also one with the same hosts, or of an " +
-			"apply that was running at that time.",
+			"that meets the mark is refused if it is of another root module or workspace, even one with the same hosts, or " +
+			"of an apply that was running at that time.",
 		WayOut: "Fix the cause and apply that card again: that removes the mark. The root module that failed may just " +
 			"apply again, in the same directory. From any other, apply that card first, alone with -target. " +
 			"If the failure says nothing about this card, write into the resource:"}

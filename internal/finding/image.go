@@ -18,8 +18,8 @@ var (
 		WayOut:    "Find out why the file changed. If the new content is wanted, put its SHA-256 into the configuration."}
 	ImageNotAsDeclared = &Rule{Code: "FW016", Severity: Refuse, Title: "Firmware image is not the declared one",
 		Attribute: "psid",
-		Meaning:   "Its PSID or version is another one than the configuration says.",
-		WayOut:    "Take the image that was meant. If this one is, correct what the configuration declares."}
+		Meaning:   "Its PSID or version is not the one that the configuration says.",
+		WayOut:    "Use the image that was meant, or correct what the configuration declares."}
 	ImageIsRawDump = &Rule{Code: "FW006", Severity: Refuse, Title: "File is a raw dump of a flash", Attribute: "image_id",
 		Meaning: "A raw dump holds both slots of a flash with their addresses interleaved. A card with a raw dump burned " +
 			"as an image does not boot.",

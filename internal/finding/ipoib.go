@@ -64,8 +64,8 @@ var (
 		WayOut:  "Store them in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test) first."}
 	TrueNASChangePending = &Rule{Code: "IP016", Severity: Refuse,
 		Title: "Refusing to change the network while another change is pending",
-		Meaning: "The middleware commits and rolls back all pending interface changes together. A change that waits for " +
-			"its check-in goes back without it. Where the interface is as asked already, a plan warns.",
+		Meaning: "The middleware commits and rolls back all pending interface changes together. A change that is not " +
+			"checked in is rolled back. If the interface is as asked already, the plan only warns.",
 		WayOut: "If another apply is at work on this host, wait for its end. Otherwise finish or revert the changes in " +
 			"the TrueNAS web interface (Network: Test Changes, Save Changes or Revert). Then plan again."}
 	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse,

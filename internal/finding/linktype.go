@@ -48,8 +48,8 @@ var (
 			"`mstconfig -d <pci address> q` on the host and fix what it reports."}
 	LinkTypeWouldBeLost = &Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart",
 		Attribute: "ports",
-		Meaning: "The ports are as asked now, and the place that decides at boot has another type. Either the types of now " +
-			"were set at run time only, through sysfs, devlink or sensing. Or somebody has set the other type since they were " +
+		Meaning: "The ports are as asked now, and the place that decides at boot has another type. Either the present " +
+			"types were set at run time only (sysfs, devlink, sensing), or somebody has set the other type since they were " +
 			"stored. The apply stores the types of this resource.",
 		WayOut: "The attribute by_place shows which types each place stores. If another setting overrides this one, remove " +
 			"its line from its file."}

@@ -20,8 +20,8 @@ var (
 		Meaning: "PORTS=ALL, the package's default, runs a subnet manager on every port. Two on one fabric compete.",
 		WayOut:  "Give each port that needs one an infiniband_opensm resource."}
 	OpensmTakenOver = &Rule{Code: "SM010", Severity: Warn, Title: "A subnet manager that runs on this port is taken over",
-		Meaning: "It gets the configured options in a file of its own and is restarted. The restart does not " +
-			"disturb traffic."}
+		Meaning: "It gets the configured options in a file of its own and is restarted. Traffic goes on meanwhile; ports " +
+			"that come up wait."}
 	OpensmFileNotUnderstood = &Rule{Code: "SM012", Severity: Refuse,
 		Title:   "Refusing to edit a file that cannot be parsed",
 		Meaning: "The provider edits only files that it can read in full, so that no setting is lost.",
@@ -111,8 +111,8 @@ var (
 	OpensmMasked = &Rule{Code: "SM032", Severity: Refuse,
 		Title: "Refusing to start a subnet manager that somebody has masked",
 		Meaning: "systemd starts no unit that is masked, neither now nor at boot. Somebody decided that with systemctl " +
-			"mask. Of a subnet manager that Terraform manages the plan warns and the apply refuses. A destroy starts " +
-			"nothing: it removes what is Terraform's and leaves the mask.",
+			"mask. If Terraform manages the subnet manager already, the plan warns and the apply is refused. A destroy " +
+			"starts nothing: it removes what is Terraform's and leaves the mask.",
 		WayOut: "If the subnet manager is wanted, run the command above on the host, then plan again. Otherwise take this " +
 			"resource out, or destroy it."}
 	OpensmCommandReplaced = &Rule{Code: "SM033", Severity: Warn,
@@ -124,10 +124,10 @@ var (
 			"restart the unit."}
 	OpensmOlderThanFiles = &Rule{Code: "SM034", Severity: Warn,
 		Title: "The running subnet manager may not have what its files say",
-		Meaning: "opensm reads its files when it starts, and when it is told to. This one has not done so since a file was " +
-			"changed last. The file says what this resource writes, but it may have said something else when opensm read " +
-			"it: another priority, for example, or other partitions. The apply restarts the instance. A restart does not " +
-			"disturb traffic.",
+		Meaning: "opensm reads its files when it starts, and when it is told to. This one has not done so since a file " +
+			"was changed last. The file says what this resource writes, but it may have said something else when opensm " +
+			"read it: another priority, for example, or other partitions. The apply restarts the instance. Traffic goes on " +
+			"meanwhile; ports that come up wait.",
 		WayOut: "Apply. To see first what it runs with, compare sminfo on the host, and the P_Key tables of the ports, " +
 			"with this resource."}
 	OpensmOthersStart = &Rule{Code: "SM035", Severity: Warn,
@@ -146,8 +146,8 @@ var (
 	OpensmLastLeaves = &Rule{Code: "SM039", Severity: NeedsConsent,
 		Title: "Refusing to remove the only subnet manager of a fabric that hosts depend on",
 		Meaning: "What runs over the fabric goes on without a subnet manager for a while. After the next restart or loss " +
-			"of a link its port stays in Initializing, and with it the SSH session, the default route or the storage that " +
-			"goes over it.",
+			"of a link the port stays in Initializing. The SSH session, the default route or the storage that goes over it " +
+			"is lost then.",
 		WayOut: "Let another subnet manager take over first. If losing them is acceptable, write into the resource and " +
 			"apply, so that the state holds it:", Attribute: Allow, Consent: "last_manager"}
 	FabricKeysDiffer = &Rule{Code: "SM040", Severity: Refuse,

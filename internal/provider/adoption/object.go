@@ -180,7 +180,7 @@ var kinds = map[string]kind{
 		"sminfo_polling_timeout", "polling_retry_number", "partitions",
 	}}, usual: map[string]string{"priority": "0"},
 		otherwise: "Somebody else set it up. An apply gives it a file of options of its own, enables it at boot, and " +
-			"restarts it. The restart does not disturb traffic."},
+			"restarts it. Traffic goes on meanwhile; ports that come up wait."},
 	ipoibType: {file: "network.tf", forms: [][]string{{
 		"host", "port_guid", "pkey", "bond", "mode", "mtu", "addresses", "dhcp4", "routes",
 	}}, usual: map[string]string{"mode": `"datagram"`, "routes": "[]"},
