@@ -111,6 +111,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment,
 	if a.Card.WithoutCopy() {
 		a.Card.Rollback = f.Rollback
 	}
+	// The driver shows no chip id; the firmware itself compares it before it takes an image.
 	if a.Card.ByDriver() {
 		a.Card.HWID = fact.Known(a.Card.Chip.Silicon(f.Image.HWIDs))
 	}
@@ -145,6 +146,7 @@ func worthInspecting(a cards.Assessment, f Firmware) bool {
 // Did says what was done. Errors are *safety.RefusedError, *Error, *NoCardError and
 // those of the host.
 func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
+	// An apply always compares contents: one version under one PSID may be two builds.
 	f.Compare = true
 	var state FirmwareState
 	assess := func(ctx context.Context) (cards.Assessment, error) { return o.AssessFirmware(ctx, f) }
@@ -152,6 +154,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	if err != nil {
 		return state, err
 	}
+	// Before the burn: a second one would take the card as it is for what it was.
 	wrote, err := o.writeBackLoss(ctx, f, &state.Did)
 	if err == nil && wrote {
 		if a, err = assess(ctx); err == nil {
@@ -161,6 +164,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	if err != nil {
 		return state, err
 	}
+	// After earlier jobs were settled: what they wrote is part of what the plan has announced.
 	if err = f.Planned.allows(f.what(), a.Verdict, "Plan again."); err != nil {
 		return state, err
 	}
@@ -184,6 +188,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 
 // burn writes the image.
 func (o *Ops) burn(ctx context.Context, f Firmware, a cards.Assessment, work *Work) error {
+	// Before the backup, which takes minutes, and again by the job.
 	err := f.imageStaged(ctx)
 	if err == nil && a.Card.ByDriver() {
 		f.packed, err = image.StagePackage(ctx, f.Card.Host, f.Image.SHA256)
@@ -306,6 +311,7 @@ func ReadFirmware(l *cards.Look) FirmwareState {
 		state.BootROM = bootrom.Text(flash.ROM)
 	}
 	running, known := state.Running.Get()
+	// Where nothing shows what runs, only a job of this boot says that something else is in flash.
 	state.Pending = l.Card.FlashKnown() && (known && state.Flash != running || !known && l.Facts.StagedBy != "")
 	for _, j := range own {
 		if j.Entry.BackupSHA256 != "" {

@@ -127,6 +127,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error
 	if a.Card.Flash != nil {
 		in.Waits = differs(l.Card.Flash.GUIDs, effective(l))
 	}
+	// Twice: only a write is worth an inspection, and that it needs one the first verdict says.
 	first := safety.GUIDs(in)
 	if first.Action != safety.ActionNone && a.Card.FlashKnown() && !a.Host.Observe && !a.Host.AnyJobMayRun() &&
 		a.Host.MSTFlint.Present {
@@ -187,6 +188,7 @@ func (g GUIDs) verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Ve
 
 func (g GUIDs) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
 	e, err := job.SetGUIDs(g.Card.PCI, before.Chip, v.GUIDs, v.Answers)
+	// The checksum leaves identities out, so that a change of GUIDs must not change it.
 	e.Checksum = before.Checksum
 	return e, err
 }
@@ -252,6 +254,7 @@ func isShown(flash, now ib.GUIDSet) bool { return !now.Node.IsZero() || flash.No
 func differs(flash, now ib.GUIDSet) bool {
 	for _, p := range [][2]ib.GUID{{flash.Node, now.Node}, {flash.SystemImage, now.SystemImage}, {flash.Port1, now.Port1},
 		{flash.Port2, now.Port2}} {
+		// Zero is a port that shows nothing: no port 2, or one that is Ethernet.
 		if !p[0].IsUnset() && !p[1].IsZero() && p[0] != p[1] {
 			return true
 		}

@@ -47,6 +47,7 @@ func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
 
 // resolveBase is Resolve for a chip that stores one GUID, which node, port 1 and system image
 // have in common, and one MAC. Port 2 has the next ones, and no values of its own.
+// The tool itself refuses -guids and -macs for these chips.
 func (g GUIDSpec) resolveBase() (safety.GUIDRequest, error) {
 	req := safety.GUIDRequest{OneBase: true}
 	base, has := g.base()
@@ -123,6 +124,7 @@ func (g GUIDSpec) base() (ib.GUID, bool) {
 	switch {
 	case g.BaseGUID != nil:
 		return *g.BaseGUID, true
+	// Who names every GUID wants base_mac for the MACs alone.
 	case g.BaseMAC != nil && !complete:
 		return ib.GUIDFromMAC(*g.BaseMAC), true
 	}

@@ -127,6 +127,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 	if err != nil {
 		return state, err
 	}
+	// A destroy has no plan that names a restart; the activation of its state allows it.
 	planned := &Announced{Burns: !r.NoWrite, Restarts: true}
 	if err = planned.allows("restore firmware of card "+r.Card.ID(), a.Verdict, "Destroy again."); err != nil {
 		return state, err
@@ -159,5 +160,6 @@ func stageBackup(ctx context.Context, c cards.Card, b backup.Backup) (ours bool,
 		return false, &backup.Error{Dir: b.Dir, Missing: true, Err: err}
 	}
 	defer func() { _ = file.Close() }() // only read
+	// Asked before it is staged: an image that another resource has put there is not ours to remove.
 	return !s.Staged[b.Record.SHA256], image.Stage(ctx, c.Host, file, b.Record.Size, b.Record.SHA256)
 }

@@ -130,6 +130,7 @@ func (o *Ops) AgainstReset(ctx context.Context, c cards.Card, to ib.Firmware, gu
 		to = flash.Firmware
 	}
 	switch {
+	// A chip reset below a running kernel would show functions whose BARs do not fit what was given out at boot.
 	case slices.Contains(what, WaitsSettings):
 		return "settings of a card may need other PCI resources, which only a start of the host gives out", nil
 	case running.PSID != "" && to.PSID != "" && running.PSID != to.PSID:

@@ -43,6 +43,8 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	if err != nil {
 		return err
 	}
+	// The order of all writes: the backup is on the operator's disk before the last verdict, and the verdict comes
+	// right before the job. A power cut at any point finds a whole image in flash, or the way back to one.
 	backup, err := o.Backups.Keep(ctx, c, before, first.Card)
 	if err != nil {
 		return err
@@ -52,6 +54,7 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 		return err
 	}
 	final := ch.verdict(now, backup)
+	// Equal, not only permitted: a verdict that differs is one that nobody has seen in a plan.
 	if !final.Permits(ch.action(), c.ID()) || !final.Equal(first.Verdict) {
 		return cards.RefuseOvertaken(c, before, l, ch.what(), first.Verdict, final)
 	}

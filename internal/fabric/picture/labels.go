@@ -31,6 +31,7 @@ func writeLabels(b *strings.Builder, labels []label, boxes []area) {
 	var taken []area
 	for _, l := range labels {
 		avoid := taken
+		// The number of a port may cover a box, which has room at its edge; a rate may not hide a name.
 		if l.always {
 			avoid = append(slices.Clip(taken), boxes...)
 		}
@@ -61,6 +62,7 @@ func (l label) place(taken []area) (at point, free bool) {
 // along are places on a line from a to b, the first at a part of its length and the others ever farther from that,
 // then beside the line.
 func along(a, b point, part float64) (all []point) {
+	// On the line before beside it: a label that is off its line belongs to any of several.
 	for _, beside := range []float64{0, -20, 20, -40, 40} {
 		for step := 0.; step <= 0.8; step += 0.04 {
 			for _, t := range []float64{part - step, part + step} {

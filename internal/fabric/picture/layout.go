@@ -143,6 +143,7 @@ func rank(f *fabric.Fabric) map[*fabric.Node]int {
 			}
 		}
 	}
+	// Switches that no adapter is behind, as of a part that is down, are drawn with the lowest.
 	for n, r := range ranks {
 		if r == -1 {
 			ranks[n] = 1

@@ -70,6 +70,7 @@ func usual(f *fabric.Fabric) string {
 	for _, l := range f.Links {
 		if r := rate(l); usable(l) {
 			count[r]++
+			// Of equals the lower in the alphabet: a map has no order, and the same fabric has to give the same picture.
 			if count[r] > count[best] || count[r] == count[best] && r < best {
 				best = r
 			}

@@ -54,6 +54,7 @@ func (d *drawing) covered() (all []area) {
 func (d *drawing) put(format string, args ...any) { fmt.Fprintf(&d.b, format+"\n", args...) }
 
 func num(v float64) string {
+	// One decimal: more would differ between processors, and the same fabric has to give the same bytes.
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
 }
 
@@ -283,6 +284,7 @@ func (d *drawing) tag(places []point, text, colour string) {
 }
 
 func fit(text string, width, size float64) string {
+	// A letter is about 0.56 of its size wide in the fonts that are asked for; none can be measured here.
 	most := int(width / (size * 0.56))
 	if r := []rune(text); len(r) > most && most > 1 {
 		return string(r[:most-1]) + "…"

@@ -18,6 +18,7 @@ type File interface {
 
 // createFile makes a file that did not exist, for its owner only.
 func createFile(path string) (File, error) {
+	// O_EXCL: a backup is never written over. For the owner only: an image has the identity of a card.
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
@@ -53,6 +54,7 @@ func nearestDir(dir string) (string, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", fmt.Errorf("%s: %w", dir, systemError(err))
 		}
+		// Stat follows links. MkdirAll would make nothing behind one that leads nowhere.
 		if _, err = os.Lstat(dir); err == nil {
 			return "", fmt.Errorf("%s is a link to something that does not exist", dir)
 		}

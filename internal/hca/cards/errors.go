@@ -17,6 +17,7 @@ type Fact = explain.Fact
 // WithExit adds the output and status of the command that caused the error.
 func WithExit(e *Error) *Error {
 	if _, exit := Exit(e.Err); exit != nil {
+		// The ends of both streams: tools of this family print their errors on standard output.
 		e.Facts = append(e.Facts, Fact{"Command", exit.Command}, Fact{"Exit status", strconv.Itoa(exit.Status)},
 			Fact{"Stdout", Tail(exit.Stdout, 2000)}, Fact{"Stderr", Tail(exit.Stderr, 2000)})
 	}

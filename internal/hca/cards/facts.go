@@ -34,6 +34,7 @@ func (a Assessment) ClosesJobs() bool { return !a.Host.Observe && journal.AnyClo
 func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment,
 	judge func(safety.CardFacts) safety.Verdict) error {
 	a.Verdict = judge(a.Card)
+	// A verification reads the whole flash, which takes up to a minute: it is not made for a plan that restarts nothing.
 	asked := a.Card.Verified != safety.VerifyUnknown || a.Card.VerifyError != ""
 	restarts := func(f finding.Finding) bool { return f.Rule == finding.RestartIntoDamagedFlash }
 	if asked || !slices.ContainsFunc(a.Verdict.Findings, restarts) {
@@ -61,6 +62,7 @@ func (c Card) Compare(l *Look) safety.IdentityFacts {
 	if f.Elsewhere != "" || f.Same() {
 		return f
 	}
+	// By slot: the other functions of this very card are no other place.
 	if pci, ok := l.Snap.Find(c.Recorded); ok && pci.Slot() != c.PCI.Slot() {
 		f.Elsewhere = pci.String()
 	}
@@ -104,6 +106,7 @@ func Identities(s *inventory.Snapshot) []clash.Holder {
 		}
 	}
 	for i := range s.Netdevs {
+		// Functions answer in the fabric with GUIDs of their own, which no flash has.
 		for number, p := range s.Netdevs[i].Virtual {
 			all = append(all, clash.Holder{Host: s.Host, PCI: s.Netdevs[i].PCI, Function: inventory.VirtualFunction(number),
 				GUIDs: ib.GUIDSet{Node: p.Node, Port1: p.Port}})
@@ -130,6 +133,7 @@ func identityOf(c *inventory.Card) ib.GUIDSet {
 		return set
 	}
 	for _, g := range guidPairs(&set, c.Flash.GUIDs) {
+		// Ethernet-only firmware has all ones in flash: then what the driver shows is all that is known.
 		if !g.flash.IsNone() || g.shown.IsZero() {
 			*g.shown = g.flash
 		}

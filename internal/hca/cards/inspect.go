@@ -101,9 +101,11 @@ func (o *Session) runLocked(ctx context.Context, h host.Host, cmd shellcmd.Comma
 	}
 	for try := 1; ; try++ {
 		r, err := o.turns.run(ctx, h, cmd)
+		// Not tried again: who uses the card may burn it for minutes, and a person should know at once.
 		if busy := useError(err); busy != nil {
 			return r, busy
 		}
+		// A command that writes is not sent again after a broken connection: it may have run.
 		again := isTaken(err) && try < tries || !cmd.Changing() && MayPass(err) && try < lostTries
 		if !again {
 			return r, err
@@ -128,6 +130,7 @@ func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFa
 	if facts.ByDriver() {
 		return nil
 	}
+	// The short questions first, so that a card that is in use is left alone before the long ones.
 	steps := []func(context.Context, host.Host,
 		*safety.CardFacts) error{o.readHardware, o.readMethod, o.VerifyFlash, o.readChecksum}
 	for _, step := range steps {
@@ -156,6 +159,7 @@ func noteInUse(facts *safety.CardFacts, err error) error {
 	if !errors.As(err, &busy) {
 		return err
 	}
+	// The flash too: a query beside another tool gives old and new mixed (4.21).
 	facts.InUse, facts.Flash, facts.FlashError = busy.Users, nil, busy.Error()
 	facts.Verified, facts.Failsafe, facts.HWID = safety.VerifyUnknown, safety.FailsafeUnknown,
 		fact.Unknown[ib.HWID](busy.Error())
@@ -237,6 +241,7 @@ func (o *Session) VerifyFlash(ctx context.Context, h host.Host, facts *safety.Ca
 	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified != safety.VerifyBad {
 		return noteInUse(facts, err)
 	}
+	// To call a good flash bad is as dangerous: a person would burn a card that needs none.
 	first := facts.VerifyError
 	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified == safety.VerifyBad {
 		return noteInUse(facts, err)
@@ -288,6 +293,7 @@ func noteVerification(facts *safety.CardFacts, v mstflint.Verification, status i
 	switch {
 	case v.OK && status == 0:
 		facts.Verified = safety.VerifyGood
+	// v ends with status 1 for such an image, whose other sections are all good (4.21).
 	case facts.InFlash().BlankGUIDs && v.OnlyBlankGUIDs():
 		facts.Verified = safety.VerifyBlank
 	default:

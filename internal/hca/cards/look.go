@@ -62,6 +62,7 @@ func (c Card) Look(ctx context.Context) (*Look, error) {
 // facts gives the facts of the card without an inspection.
 func (l *Look) facts() safety.CardFacts {
 	f := safety.CardFacts{Host: l.Snap.Host, Card: *l.Card, Running: fact.Unknown[ib.Firmware]("no driver shows it")}
+	// A card in recovery mode runs from its ROM, whatever the flash has.
 	started := f.FlashKnown() && !f.Livefish
 	var burned bool
 	if started {
@@ -77,6 +78,7 @@ func (l *Look) facts() safety.CardFacts {
 	switch {
 	case f.ByDriver():
 		f.Running = fact.Known(ib.Firmware{PSID: f.Flash.PSID, FW: cmp.Or(f.Flash.RunningFW, f.Flash.FW)})
+	// sysfs before any inference: board_id and fw_ver are what the driver has asked the firmware for.
 	case f.RunningPSID != "":
 		if v, err := ib.ParseFWVersion(f.RunningFW); err == nil {
 			f.Running = fact.Known(ib.Firmware{PSID: f.RunningPSID, FW: v})

@@ -28,6 +28,7 @@ func (o *Session) ReadAgain(ctx context.Context, c Card, first Assessment) (*Loo
 		return nil, Assessment{}, err
 	}
 	now := o.Assess(c, l)
+	// An inspection takes minutes, and whatever would make it stale is refused above.
 	now.Card = withInspection(now.Card, first.Card)
 	return l, now, nil
 }
@@ -69,6 +70,7 @@ func RefuseOvertaken(c Card, before, now *Look, what string, first, final safety
 	said := append([]string{"While the backup was taken, the card or its host changed."}, differences(first, final)...)
 	written := false
 	for _, j := range newJobs(before.Snap, now.Snap, c.PCI) {
+		// It may write at this moment: nothing else that was found means anything.
 		if j.MayRun() {
 			refused.Findings = []finding.Finding{finding.FlashJobRunning.Find("%s, is changing this card. "+
 				"It belongs to another apply, which began while the backup was taken.", j.What())}
