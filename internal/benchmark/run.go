@@ -48,6 +48,7 @@ func Run(ctx context.Context, server, client *hosts.Host, d Request, progress fu
 	if r.ClientVersion, err = version(ctx, client, d.Test); err != nil {
 		return r, err
 	}
+	// The server holds the lock on its own host too: two benchmarks that meet there fail at their start.
 	serve := under(d.serverArgs(r))
 	progress(fmt.Sprintf("starting %s on %s", d.Test.Program, server.Name()))
 	// As long as the latest client may take: one that is asked until patience is over runs its whole
@@ -243,6 +244,7 @@ func (d Request) read(client *hosts.Host, cmd shellcmd.Command, out []byte, r *R
 	case "qperf":
 		var v qperf.Result
 		v, err = qperf.Parse(string(out))
+		// qperf counts bytes and nanoseconds with -uu, perftest prints Gb/s and microseconds.
 		r.Gbps, r.LatencyUS = v.BytesPerSecond*8/1e9, v.LatencyNS/1e3
 	default:
 		var v perftest.Result

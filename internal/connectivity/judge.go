@@ -275,6 +275,7 @@ func (p Pair) packetProblems(a *ping.Answer, known bool) []Problem {
 			fmt.Sprintf("%.3g %% of %d small packets were lost.%s Look for growing error counters with infiniband_fabric.",
 				a.Default.Loss(), a.Default.Sent, said)})
 	}
+	// None at all is a size that does not fit; some of them are loss.
 	if a.Full.Received == 0 {
 		limit := "the path MTU was not found"
 		if a.PathMTU > 0 {
@@ -287,6 +288,7 @@ func (p Pair) packetProblems(a *ping.Answer, known bool) []Problem {
 		found = append(found, Problem{Loss, where,
 			fmt.Sprintf("%.3g %% of %d packets of the interface's MTU were lost; small ones pass.", a.Full.Loss(), a.Full.Sent)})
 	}
+	// Only where whole ones pass: else the same cause would be told twice.
 	if a.Fragmented.Received == 0 && a.Full.Received > 0 {
 		found = append(found, Problem{Fragments, where,
 			"Packets of the MTU pass and fragmented ones do not: a firewall drops fragments, or the other end takes less than " +

@@ -41,6 +41,7 @@ func (f *Fabric) Cables() []ExpectedCable {
 	var all []ExpectedCable
 	for _, l := range f.Links {
 		if l.B != nil {
+			// Both ends of a link have one width and one speed.
 			all = append(all, ExpectedCable{A: f.End(l.A), B: f.End(l.B), MinWidth: l.A.Width, MinSpeed: l.A.Speed})
 		}
 	}

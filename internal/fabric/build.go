@@ -18,6 +18,7 @@ import (
 
 // portKey finds a port by what iblinkinfo and ibqueryerrors print: the GUID of
 // an adapter's port or of a switch, and the number.
+// An adapter's port has its own GUID, so that the number only tells the ports of a switch apart.
 type portKey struct {
 	guid   ib.GUID
 	number int
@@ -137,6 +138,7 @@ func (b *builder) addLinks(p parts) error {
 			}
 			port = b.port(node, l.GUID, l.Number)
 		}
+		// From iblinkinfo, because ibnetdiscover prints no states.
 		port.State, port.Physical, port.LID = stateWord(l.State), l.Physical, l.LID
 		// iblinkinfo prints none for a port that is down; what the first walk has seen stays.
 		if l.Width > 0 {
@@ -332,6 +334,7 @@ func (f *Fabric) details(output string, r *ibnetdiscover.Report) error {
 			if n.Switch {
 				lid, way = n.LID, routes[n]
 			}
+			// Both ways: which of them was asked, the answer's name says.
 			if lid > 0 {
 				byWay[fmt.Sprintf("%d %d", lid, p.Number)] = p
 			}

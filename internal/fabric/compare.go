@@ -136,6 +136,7 @@ func (f *Fabric) waiting() string {
 }
 
 func (f *Fabric) health(add adder) {
+	// First: with two ports of one GUID all the rest of the picture may be wrong.
 	for _, g := range f.Duplicates {
 		add(Duplicate, g.String(), "More than one port has the GUID %s. No subnet manager can set up this fabric, and the "+
 			"tools show one of the ports only: give one of the cards other GUIDs.", g)
@@ -348,6 +349,7 @@ func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add 
 			}
 		}
 	}
+	// Without an earlier reading nothing can have grown.
 	if before == nil {
 		return
 	}

@@ -53,6 +53,7 @@ func (f *Fabric) CallFabric(fabricOf func(host string, port ib.GUID) string) {
 				continue
 			}
 			p.Fabric = fabricOf(n.Host, p.GUID)
+			// One port for each name is enough to find the cable.
 			if _, known := f.called[p.Fabric]; p.Fabric != "" && !known {
 				f.called[p.Fabric] = p.Label()
 			}

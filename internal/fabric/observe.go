@@ -165,6 +165,7 @@ func Pick(s *inventory.Snapshot, wanted ib.GUID) (Through, error) {
 				continue
 			}
 			seen = append(seen, fmt.Sprintf("%s/%d (%s, %s, %s)", c.RDMADevice, p.Number, p.PortGUID, p.State, p.Physical))
+			// As the tools choose by themselves, but told to them by name: theirs could change between two commands.
 			if wanted == p.PortGUID && wanted != 0 || wanted == 0 && p.Physical == "LinkUp" {
 				return Through{c.RDMADevice, p.Number}, nil
 			}

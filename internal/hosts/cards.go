@@ -341,5 +341,6 @@ func readVPD(c *inventory.Card, a *collect.Answer) {
 	default:
 		c.Serial = fact.Known(d.SerialNumber)
 	}
+	// A QLogic card has its board's name there already.
 	c.PartNumber = cmp.Or(d.PartNumber, c.PartNumber)
 }

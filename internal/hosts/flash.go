@@ -35,6 +35,7 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	}
 	c.Flash = &inventory.Flash{ImageType: c.Chip.Format, Firmware: ib.Firmware{PSID: told.PSID, FW: told.Stored},
 		ByDriver: true}
+	// As mstflint tells it: only a version that differs is one that waits.
 	if told.Running != told.Stored {
 		c.Flash.RunningFW = told.Running
 	}
@@ -108,6 +109,7 @@ func whyClosed(c *inventory.Card) string {
 }
 
 // timedOut is the status of timeout of coreutils.
+// The script runs each question under it: one card that hangs must not hold the facts of a whole host.
 const timedOut = 124
 
 // explain gives the kind of a failure of a tool and a line that says it.

@@ -109,6 +109,7 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.S
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.first == nil {
+		// What a plan or a refresh has begun with, for what must not depend on this process's own changes.
 		h.first = s
 	}
 	// Else something was changed while it was collected, and it may show half of that.
@@ -126,6 +127,7 @@ func (h *Host) last() (s *inventory.Snapshot, generation uint64, away error) {
 }
 
 // answered forgets that the host was down: it has just run a command.
+// Without it a host that is back would count as down until something is changed there.
 func (h *Host) answered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

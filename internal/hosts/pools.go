@@ -81,6 +81,7 @@ func scansUnread(s *inventory.Snapshot, a *collect.Answer) string {
 		return ""
 	case asked && run.Status != 0:
 		return fmt.Sprintf("zpool status ended with status %d: %s", run.Status, firstLine(run.Output))
+	// A pool that the kernel knows and the answer lacks may be scrubbed at this moment.
 	case asked:
 		return unnamedPool(s, run.Output)
 	}

@@ -239,6 +239,7 @@ func unescape(s string) string {
 }
 
 // services are those whose sockets the collection looks for, by port.
+// In hexadecimal, as the kernel's tables have them: 2049, 445, 3260, 4420.
 var services = map[string]string{"0801": "NFS", "01BD": "SMB", "0CBC": "iSCSI", "1144": "NVMe over TCP"}
 
 // states of a socket in the kernel's tables.

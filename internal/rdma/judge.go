@@ -36,6 +36,7 @@ func (j *judge) ports() {
 		}
 		devices++
 		for _, p := range c.Ports {
+			// Armed is not enough: data goes only after the subnet manager has made the port Active.
 			if p.State == "Active" {
 				active++
 				continue
@@ -89,6 +90,7 @@ func (j *judge) programs() {
 	j.module("ib_uverbs", "Programs reach the card through it")
 	j.module("rdma_ucm", "Programs connect through it")
 	j.memlock()
+	// Not that programs need it: without it nobody can tell a broken fabric from a broken program.
 	if !j.f.Rping {
 		j.add(NoRping, host, "%s has no rping, with which RDMA between two hosts is tried. It comes with rdmacm-utils "+
 			"(Debian, Ubuntu), librdmacm-utils (RHEL, Fedora) or rdma-core (Arch).", host)

@@ -38,6 +38,7 @@ func (j *judge) mounts() {
 	}
 	for _, m := range NFS(j.s) {
 		switch dev, known := m.Dev.Get(); {
+		// What goes over RDMA needs no look at its interface.
 		case OverRDMA(m):
 			over = true
 		case !known:
@@ -90,6 +91,7 @@ func (j *judge) nfsServer() {
 	switch {
 	case !known:
 		j.add(Unknown, host, "It is not known whether the NFS server of %s listens for RDMA: %s.", host, j.f.Port.Why())
+	// Whatever port it is: a client names it.
 	case port > 0:
 	case j.f.Protocols != nil:
 		if j.appliance("NFS", "Export over IPoIB by TCP, or from another system.") {

@@ -17,6 +17,7 @@ func (h *Host) elevation(known shellcmd.Way) shellcmd.Elevation {
 		return shellcmd.Elevation{Mode: shellcmd.Direct}
 	case h.cfg.Become == sshconfig.BecomeSudo:
 		how.Mode = shellcmd.Sudo
+	// A host whose root logs in may have no sudo at all.
 	case known == shellcmd.WayRoot || (known == shellcmd.WayUnknown && h.target().User == "root"):
 		return shellcmd.Elevation{Mode: shellcmd.Direct}
 	}
@@ -68,6 +69,7 @@ func (h *Host) privilegeError(status int, stderr []byte) *host.PrivilegeError {
 		e.Advice = "Install sudo, or let the provider log in as root (user = \"root\" with a key)."
 		return e
 	}
+	// The first in order decides: texts of one reason may hold a piece of another.
 	said := strings.ToLower(string(stderr))
 	for _, r := range refusals {
 		for _, s := range r.said {

@@ -99,6 +99,7 @@ func (in *incoming) Write(p []byte) (int, error) {
 		}
 		p = rest
 	}
+	// Before it is written: a log that grows would fill the operator's disk.
 	if in.got += int64(len(p)); in.got > in.size {
 		in.err = fmt.Errorf("the host sent more than the %d bytes that it announced; the file may be growing", in.size)
 		return 0, fmt.Errorf("%w: %w", errSink, in.err)

@@ -91,6 +91,7 @@ func (h *Host) Observe() bool { return h.cfg.Observe }
 
 // Fresh dials the same host anew.
 func (h *Host) Fresh(ctx context.Context) (host.FreshHost, error) {
+	// The way to root goes along: a probe more would cost the time in which a change has to be confirmed.
 	f := &Host{name: h.name, cfg: h.cfg, chain: h.chain, fresh: true, way: h.knownWay()}
 	if _, err := f.connect(ctx); err != nil {
 		return nil, err
@@ -175,6 +176,7 @@ func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 			l, err = nil, h.unreachable("connect", "", errClosed)
 		case err == nil:
 			h.link = l
+		// An attempt that was cancelled says nothing of the host.
 		case ctx.Err() == nil:
 			h.failed = &failure{err, time.Now()}
 		}

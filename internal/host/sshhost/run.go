@@ -64,9 +64,11 @@ func (h *Host) run(ctx context.Context, early *sshconn.EarlyShell, cmd shellcmd.
 		}
 		turns += o.Waits
 		err = h.judge(cmd, o)
+		// Once: what fails twice is not the connection's age.
 		if try == 1 && ctx.Err() == nil && h.again(l, o, known, err) {
 			continue
 		}
+		// Learned from success only: a way that failed may fail for the command's own reasons.
 		if way := o.Scanner.Way(); err == nil && way != shellcmd.WayUnknown {
 			h.learnWay(way)
 		}

@@ -19,6 +19,7 @@ func openSFTP(ctx context.Context, l *sshconn.Conn) (*sftp.Client, func(), error
 		return nil, nil, err
 	}
 	go ssh.DiscardRequests(ch.Requests)
+	// The library knows no context; its reads end with the channel.
 	stop := context.AfterFunc(ctx, func() { _ = ch.Close() })
 	ok, err := ch.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{"sftp"}))
 	if err == nil && !ok {

@@ -61,6 +61,7 @@ func (u *upload) place() string {
 
 // create opens the staged file, and makes its directory if that is not there.
 func (u *upload) create(client *sftp.Client) (*sftp.File, error) {
+	// Truncated, not refused: a second attempt stages under the same name.
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if u.away {
 		if !u.made {
@@ -70,6 +71,7 @@ func (u *upload) create(client *sftp.Client) (*sftp.File, error) {
 			}
 			u.made = true
 		}
+		// mkdir of SFTP leaves the mode to the server's umask.
 		if err := client.Chmod(u.alone(), 0o700); err != nil {
 			return nil, fmt.Errorf("make %s private: %w", u.alone(), err)
 		}

@@ -26,6 +26,9 @@ import (
 // The copy is hashed, not the staged file: the staged one belongs to the user,
 // who could change it in between. A new inode also ends the user's ownership.
 // On a failure the last line is ours, with what the tool has said.
+// Directories on the way are for everybody (022), the copy is root's alone until it has its mode (077). It is on
+// the disk before it gets its name, and the name before the script ends: a power cut leaves the old file or the
+// new one.
 const installScript = `set -u
 staged=$1 target=$2 size=$3 want=$4 mode=$5 temp=$6 alone=$7
 clean() {
@@ -190,6 +193,7 @@ func (h *Host) stage(ctx context.Context, l *sshconn.Conn, u *upload) error {
 		u.staged = path.Join(dir, u.staged)
 	}
 	// One request at a time would move 32 KiB per round trip.
+	// Writes in flight may leave holes after an error, which the hash on the host would find.
 	n, err := f.ReadFromWithConcurrency(io.NewSectionReader(u.r, 0, u.size), 64)
 	if err == nil && n != u.size {
 		err = fmt.Errorf("the source has %d bytes, not %d", n, u.size)

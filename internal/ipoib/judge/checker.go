@@ -27,6 +27,7 @@ func (c *checker) add(f finding.Finding) { c.found = append(c.found, f) }
 func (c *checker) nameNow() string { return cmp.Or(c.look.Name, "The interface") }
 
 // satisfied reports whether there is nothing to change.
+// Most findings about the way of a change are none where nothing changes.
 func (c *checker) satisfied() bool {
 	if c.portUnknown {
 		return c.look.InPlace(c.d)

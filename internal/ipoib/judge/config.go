@@ -13,7 +13,8 @@ import (
 
 // MTUs in bytes.
 const (
-	minMTU       = 1280 // what IPv6 needs
+	minMTU = 1280 // what IPv6 needs
+	// The largest of InfiniBand for datagrams. A port or its group may carry less.
 	largestIBMTU = 4096
 )
 

@@ -19,6 +19,7 @@ func (c *checker) checkUnmanaged() {
 			paths = append(paths, f.Path)
 		}
 	}
+	// Addresses that somebody gave by hand end as surely as those of a file.
 	if len(c.look.Unmanaged) == 0 && !c.look.Persisted.Found {
 		c.settingsThatEnd(found.Unmanaged{}) // nobody's file gives the interface what it has
 	}

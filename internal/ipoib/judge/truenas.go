@@ -128,6 +128,7 @@ func (c *checker) firstRow(all []midclt.Interface) {
 			lost = append(lost, fmt.Sprintf("%s (%s)", i.Name, ipconf.Join(i.State.Addresses())))
 		}
 	}
+	// Before the consent is asked for: it covers the one interface that leads here, and no other.
 	if len(lost) > 0 {
 		c.add(finding.TrueNASOthersGoDown.Find("%s has no stored interface, and besides %s these have addresses: %s.",
 			c.look.Host, management, strings.Join(lost, ", ")))

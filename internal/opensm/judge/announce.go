@@ -31,6 +31,7 @@ func Announce(b Before, d opensm.Request) string {
 		parts = append(parts, "installs "+strings.Join(b.Packages, ", "))
 	}
 	own, unit := b.ownFiles(d), opensm.UnitName(d.PortGUID)
+	// Then the one thing left to write is the list of modules.
 	done := b.Runs && b.Sound && b.Enabled && len(own) == 0
 	files := append(slices.Clone(b.Shared), own...)
 	if done {

@@ -30,6 +30,7 @@ func CheckLast(l *found.Look, v found.View, uses []string, consent string) []fin
 		return nil
 	}
 	who := "No other subnet manager is on the fabric"
+	// No list is not "no other": it is said as what it is, and asks for the same consent.
 	if !fact.Yes(v.Listed) {
 		who = "Whether another subnet manager is on the fabric is not known"
 	}

@@ -44,6 +44,8 @@ func Lockdown(s *inventory.Snapshot, flashRead bool) []finding.Finding {
 }
 
 // jobPrograms are what a flash job runs besides the tool.
+// They keep the job apart from the session, the host from shutting down, other jobs away, and the image
+// what it was.
 var jobPrograms = []string{"systemd-run", "systemd-inhibit", "flock", "sha256sum"}
 
 // Programs gives the finding on a host without what a flash job runs.

@@ -47,6 +47,7 @@ func routes(s *inventory.Snapshot, pci ib.PCIAddress, said []string, ways paths)
 			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+s.Host, dev, on))
 		}
 	}
+	// A card without interfaces carries no route, whatever is hidden.
 	if hidden := s.HiddenRoutes(); len(hidden) > 0 && len(ways.all) > 0 {
 		f := finding.DefaultRouteOverCard.Find("What carries the default route of %s is not known: %s. It may be %s of %s",
 			s.Host, strings.Join(hidden, "; "), strings.Join(ways.all, " or "), pci)

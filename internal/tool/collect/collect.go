@@ -32,5 +32,6 @@ type Places struct {
 func Command(p Places) shellcmd.Command {
 	return shellcmd.Script("collect facts", answer.Functions+cardusers.Functions+script,
 		append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
+		// Confidential: nothing of the output is shown in an error.
 		AsRoot().Confidential()
 }

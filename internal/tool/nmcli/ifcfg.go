@@ -67,6 +67,7 @@ func unquote(value string) string {
 }
 
 func (p *Profile) ifcfgAddresses(values map[string]string) error {
+	// Counting begins at 0, at 1, or with no number, all of which are in use.
 	for _, n := range []string{"", "0", "1", "2", "3"} {
 		addr, bits := values["IPADDR"+n], values["PREFIX"+n]
 		if addr == "" {

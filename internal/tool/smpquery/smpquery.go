@@ -20,6 +20,7 @@ const timeout = 30 * time.Second
 
 // Target is how a management datagram finds a node: its LID, or the ports to
 // leave by from here, "0,1,3", which works without a subnet manager.
+// A route needs no LIDs, but the management agent of each switch on it.
 type Target struct {
 	LID   uint16
 	Route string

@@ -20,6 +20,7 @@ func (t *Trust) vouch(key ssh.PublicKey) string {
 			state = ", which does not exist yet"
 		}
 	}
+	// Whole, not the fingerprint alone: the line is meant to be copied.
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 	where := "the host's configuration"
 	if t.host.Jump {

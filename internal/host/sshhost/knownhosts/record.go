@@ -16,6 +16,7 @@ func recordLine(address string, key ssh.PublicKey) string {
 
 // appendLine adds a line of its own to a file, also to one whose last line has no end.
 func appendLine(path, line string) error {
+	// Ours alone, as ~/.ssh: whoever writes the list decides which host is trusted.
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -74,6 +74,7 @@ func (t *Trust) judge(list knownList, key ssh.PublicKey) error {
 	// Before the authorities: a key that differs from a known one is refused under every policy.
 	case len(known) > 0 && !portless:
 		return t.changedKeyError(key, known)
+	// Before accept-new: a host that has an authority is not new.
 	case len(authorities) > 0:
 		// An impostor without a certificate would show a bare key.
 		return refusal(fmt.Sprintf("the host showed the key %s without a certificate, but is to be certified by %s (%s)",
@@ -98,6 +99,7 @@ func (t *Trust) checkCertificate(cert *ssh.Certificate) error {
 		return t.checkUncertified(cert)
 	}
 	name, _, err := net.SplitHostPort(t.name)
+	// A user's certificate of the same authority would let its owner pass for a host.
 	if err == nil && cert.CertType != ssh.HostCert {
 		err = errors.New("it is a certificate for users")
 	}

@@ -36,6 +36,7 @@ func (o *options) all(keyword string) []sourcedValue { return o.values[strings.T
 // number returns a number that is not negative, or 0 if the keyword is not set.
 func (o *options) number(keyword string) (int, error) {
 	v, source := o.first(keyword)
+	// ssh -G prints "none" for a ConnectTimeout that nobody has set.
 	if v == "" || strings.EqualFold(v, none) {
 		return 0, nil
 	}

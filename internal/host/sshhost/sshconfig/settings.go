@@ -53,6 +53,7 @@ func (u *userConfig) where(h *Hop) error {
 	}
 	name, source := h.set.first("HostName")
 	switch {
+	// ssh has put its tokens in, and made the name canonical where that is asked for.
 	case h.set.asked:
 		h.Host = cmp.Or(name, h.Host)
 	case name != "":
@@ -83,6 +84,7 @@ func (u *userConfig) who(h *Hop) error {
 		return nil
 	}
 	h.User, _ = h.set.first("User")
+	// As ssh does: the name of the local account.
 	h.User = cmp.Or(h.User, u.local)
 	if h.User == "" {
 		return errors.New("no user is configured, and the local user has no name to fall back on")
