@@ -136,6 +136,8 @@ terraform state rm 'infiniband_card.lab["node01"]'`, why: "they are the engine's
 		by: "internal/labsim/cmd/infiniband-lab/main_test.go", holds: `record.Command("test").Run(`},
 	{file: "templates/guides/rehearse.md", lines: "*sh", by: "internal/labsim/cmd/infiniband-lab/main_test.go",
 		holds: `os.ReadFile("../../../../templates/guides/rehearse.md")`},
+	{file: "templates/guides/firmware.md.tmpl", lines: "*json", by: "internal/provider/firmwarecatalog/catalog_test.go",
+		holds: `os.ReadFile("../../../templates/guides/firmware.md.tmpl")`},
 	{file: "templates/guides/send.md", lines: "*json", by: "internal/command/record/record_test.go",
 		holds: `os.ReadFile("../../../templates/guides/send.md")`},
 	{file: "templates/guides/report.md", lines: "*sh", by: "internal/command/report/guide_test.go",

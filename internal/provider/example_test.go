@@ -262,7 +262,7 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 		"infiniband_rdma_ready":     "No port of intel9 is Active",
 		"infiniband_cards":          "ConnectX-3 Pro " + card.PSIDEN + " " + labs.MAC(0),
 		"infiniband_firmware_image": card.PSIDVPI + " 2.42.5000", "infiniband_adoption": "to = infiniband_card.intel9",
-		"infiniband_firmware_catalog": card.PSIDEN + " 2.40.5032 ",
+		"infiniband_firmware_catalog": card.PSIDEN + " 2.40.5032 -\\u003e " + card.PSIDEN + " 2.41.0000 (host)",
 		"infiniband_history":          "2026-01-02T03:04:05Z opensm of port 1: begun",
 	}
 	for _, file := range files {
@@ -279,7 +279,8 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 				vpiFabric(t, w, true)
 			}
 			if name == "infiniband_firmware_catalog" {
-				file := fmt.Sprintf(`{"images": [{"psid": %q, "version": "2.42.5000", "sha256": %q, "source": "images/en.bin"}]}`,
+				file := fmt.Sprintf(`{"images": [{"psid": %q, "version": "2.42.5000", "sha256": %q, "source": "images/en.bin"},
+					{"psid": %[1]q, "version": "2.41.0000", "sha256": %[2]q, "source": "images/of.bin", "hosts": ["intel9"]}]}`,
 					card.PSIDEN, strings.Repeat("0", 64))
 				if err := os.WriteFile(filepath.Join(w.Dir, "firmware.json"), []byte(file), 0o600); err != nil {
 					t.Fatal(err)

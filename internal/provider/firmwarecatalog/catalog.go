@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/download"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -27,12 +29,18 @@ type line struct {
 	Source  string   `json:"source"`
 	Member  string   `json:"member"`
 	Boards  []string `json:"boards"`
+	// Serials and Hosts narrow the image to some cards; without both it is for all.
+	Serials []string `json:"serial_numbers"`
+	Hosts   []string `json:"hosts"`
 
 	version ib.FWVersion
 }
 
-// read gives the images by PSID. Paths in it are relative to dir.
-func read(from io.Reader, dir string) (map[string]line, error) {
+// everywhere reports whether the image is for all hosts.
+func (l line) everywhere() bool { return len(l.Serials)+len(l.Hosts) == 0 }
+
+// read gives the images. Paths in it are relative to dir.
+func read(from io.Reader, dir string) ([]line, error) {
 	var file struct {
 		Images []line `json:"images"`
 	}
@@ -51,17 +59,18 @@ func read(from io.Reader, dir string) (map[string]line, error) {
 	case file.Images == nil:
 		return nil, errors.New("images is missing. An empty catalogue is { \"images\": [] }")
 	}
-	images := map[string]line{}
-	for i, l := range file.Images {
+	ofAll := map[string]bool{}
+	for i := range file.Images {
+		l := &file.Images[i]
 		if err := l.complete(dir); err != nil {
 			return nil, fmt.Errorf("image %d (%s): %w", i+1, l.PSID, err)
 		}
-		if _, twice := images[l.PSID]; twice {
+		if l.everywhere() && ofAll[l.PSID] {
 			return nil, fmt.Errorf("PSID %s has two images: one board gets one", l.PSID)
 		}
-		images[l.PSID] = l
+		ofAll[l.PSID] = ofAll[l.PSID] || l.everywhere()
 	}
-	return images, nil
+	return file.Images, nil
 }
 
 // complete checks a line, and makes its path one of this machine.
@@ -77,10 +86,65 @@ func (l *line) complete(dir string) error {
 		return fmt.Errorf("sha256 %q: want 64 hexadecimal digits", l.SHA256)
 	}
 	switch {
+	case slices.Contains(slices.Concat(l.Boards, l.Serials, l.Hosts), ""):
+		return errors.New("boards, serial_numbers or hosts has an empty entry")
 	case l.Source == "":
 		return errors.New("source is missing: want a path or an https address")
 	case !download.IsRemote(l.Source) && !filepath.IsAbs(l.Source):
 		l.Source = filepath.Join(dir, l.Source)
 	}
 	return nil
+}
+
+// rules find the image of a card; the first that finds one counts.
+var rules = []struct {
+	by, what string
+	fits     func(l line, c inCard) bool
+}{
+	{"card", "serial number", func(l line, c inCard) bool {
+		return slices.ContainsFunc(l.Serials, func(s string) bool { return strings.EqualFold(s, c.Serial.ValueString()) })
+	}},
+	{"host", "host and PSID", func(l line, c inCard) bool { return l.ofHost(c) && l.PSID == c.PSID.ValueString() }},
+	{"host", "host and board", func(l line, c inCard) bool { return l.ofHost(c) && l.ofBoard(c) }},
+	{"site", "PSID", func(l line, c inCard) bool { return l.everywhere() && l.PSID == c.PSID.ValueString() }},
+	{"site", "board", func(l line, c inCard) bool { return l.everywhere() && l.ofBoard(c) }},
+}
+
+func (l line) ofHost(c inCard) bool { return slices.Contains(l.Hosts, c.Host.ValueString()) }
+
+func (l line) ofBoard(c inCard) bool { return slices.Contains(l.Boards, c.Board.ValueString()) }
+
+// imageFor gives the image of a card and by which rule; nil if the catalogue has none.
+func imageFor(images []line, c inCard) (chosen *line, by string, err error) {
+	for _, l := range images {
+		if len(l.Serials) > 0 && c.Serial.ValueString() == "" {
+			return nil, "", missing("serial_number")
+		}
+		if len(l.Hosts) > 0 && c.Host.ValueString() == "" {
+			return nil, "", missing("host")
+		}
+	}
+	for _, rule := range rules {
+		for i := range images {
+			l := &images[i]
+			switch {
+			case !rule.fits(*l, c):
+			case chosen != nil:
+				return nil, "", fmt.Errorf("the catalogue has two images for its %s: PSID %s version %s and PSID %s version %s. "+
+					"Name it in one", rule.what, chosen.PSID, chosen.Version, l.PSID, l.Version)
+			default:
+				chosen = l
+			}
+		}
+		if chosen != nil {
+			return chosen, rule.by, nil
+		}
+	}
+	return nil, "", nil
+}
+
+// missing is the error of a card of which is not known whether a narrower image is meant for it.
+func missing(name string) error {
+	return fmt.Errorf("its %s is not known, and the catalogue has images by it. Pass %[1]s of infiniband_cards; for a "+
+		"card that has none, any word that the catalogue does not have", name)
 }

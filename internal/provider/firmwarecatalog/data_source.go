@@ -3,7 +3,6 @@ package firmwarecatalog
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +38,8 @@ type inCard struct {
 	PSID    attribute.PSID    `tfsdk:"psid"`
 	Version attribute.Version `tfsdk:"version"`
 	Board   types.String      `tfsdk:"part_number"`
+	Serial  types.String      `tfsdk:"serial_number"`
+	Host    types.String      `tfsdk:"host"`
 }
 
 type image struct {
@@ -54,13 +55,18 @@ type target struct {
 	PSID     attribute.PSID    `tfsdk:"psid"`
 	FromPSID attribute.PSID    `tfsdk:"from_psid"`
 	From     attribute.Version `tfsdk:"from_version"`
+	ChosenBy types.String      `tfsdk:"chosen_by"`
 	image
 }
 
 const description = "Which firmware each board is to have, from a JSON file of the repository: `{ \"images\": [ { " +
-	"\"psid\": …, \"version\": …, \"sha256\": …, \"source\": …, \"member\": …, \"boards\": [ … ] } ] }`. `member` and " +
-	"`boards` may be missing. With `cards` it says which image each card is to have, and which cards are behind. Nothing " +
-	"is changed, and no image is opened. Two images for one PSID are refused."
+	"\"psid\": …, \"version\": …, \"sha256\": …, \"source\": …, \"member\": …, \"boards\": [ … ], " +
+	"\"serial_numbers\": [ … ], \"hosts\": [ … ] } ] }`. `member` and the lists may be missing. With `cards` it says which " +
+	"image each card is to have, and which cards are behind. Nothing is changed, and no image is opened.\n\n" +
+	"An image with `serial_numbers` is for these cards only, whatever their PSID. One with `hosts` is for the cards of " +
+	"these hosts that have its PSID or are one of its `boards`. A card takes the image that names its serial number, else " +
+	"one of its host, else one for all; [an example](../guides/firmware.md#one-list-for-all-boards) shows it. Two " +
+	"images by the same rule for one card are refused."
 
 func describe() schema.Schema {
 	ofTarget := imageAttributes()
@@ -68,6 +74,8 @@ func describe() schema.Schema {
 		MarkdownDescription: "PSID of the image."}
 	ofTarget["from_psid"] = schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{},
 		MarkdownDescription: "PSID of the card now. Where it differs, the burn is a cross-flash, and needs its consent."}
+	ofTarget["chosen_by"] = schema.StringAttribute{Computed: true, MarkdownDescription: "By which rule the image was " +
+		"chosen: `card` (it names the serial number), `host` (it names the host) or `site` (it is for all)."}
 	ofTarget["from_version"] = version("Firmware version of the card now.")
 	return schema.Schema{
 		MarkdownDescription: description,
@@ -79,18 +87,20 @@ func describe() schema.Schema {
 			"cards": schema.MapNestedAttribute{Optional: true,
 				MarkdownDescription: "Cards to compare, by a name of yours, such as the id of the card.",
 				NestedObject:        schema.NestedAttributeObject{Attributes: cardAttributes()}},
-			"images": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "The images by PSID.",
+			"images": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "The images that are for all, " +
+				"by PSID.",
 				NestedObject: schema.NestedAttributeObject{Attributes: imageAttributes()}},
 			"targets": schema.MapNestedAttribute{Computed: true,
-				MarkdownDescription: "The image that each card is to have, by the names in `cards`: that of its PSID, else the one " +
-					"whose `boards` has its part number. It stays when the card has it: use it to manage the firmware.",
+				MarkdownDescription: "The image that each card is to have, by the names in `cards`: by serial number, else by host, " +
+					"else for all, of these that of its PSID before that of its board. It stays when the card has it: use it to " +
+					"manage the firmware.",
 				NestedObject: schema.NestedAttributeObject{Attributes: ofTarget}},
 			"updates": schema.MapNestedAttribute{Computed: true,
 				MarkdownDescription: "Those of `targets` whose card has another PSID or an older version, for a report. A card " +
 					"with a newer version is not among them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: ofTarget}},
 			"unlisted": schema.SetAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Cards for whose PSID and part number the catalogue has no image, by their names in `cards`."},
+				MarkdownDescription: "Cards for which the catalogue has no image, by their names in `cards`."},
 		},
 	}
 }
@@ -108,6 +118,11 @@ func cardAttributes() map[string]schema.Attribute {
 		"part_number": schema.StringAttribute{Optional: true,
 			MarkdownDescription: "Part number of the card, of `infiniband_cards`. It finds the image of a card whose PSID the " +
 				"catalogue does not have, such as one with the firmware of another vendor."},
+		"serial_number": schema.StringAttribute{Optional: true,
+			MarkdownDescription: "Serial number of the card, of `infiniband_cards`. It has to be there if an image has " +
+				"`serial_numbers`."},
+		"host": schema.StringAttribute{Optional: true,
+			MarkdownDescription: "Host of the card, of `infiniband_cards`. It has to be there if an image has `hosts`."},
 	}
 }
 
@@ -136,7 +151,7 @@ func fill(_ context.Context, _ *session.DataSource, m *model, diags *diag.Diagno
 	return err == nil
 }
 
-func open(name string) (map[string]line, error) {
+func open(name string) ([]line, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -146,18 +161,20 @@ func open(name string) (map[string]line, error) {
 }
 
 // compare fills what is read of the file.
-func (m *model) compare(images map[string]line) error {
+func (m *model) compare(images []line) error {
 	m.Images, m.Unlisted = map[string]image{}, []string{}
 	m.Targets, m.Updates = map[string]target{}, map[string]target{}
-	for psid, l := range images {
-		m.Images[psid] = l.image()
+	for _, l := range images {
+		if l.everywhere() {
+			m.Images[l.PSID] = l.image()
+		}
 	}
 	for name, card := range m.Cards {
 		has, err := ib.ParseFWVersion(card.Version.ValueString())
 		if err != nil {
 			return err
 		}
-		l, err := imageFor(images, card)
+		l, by, err := imageFor(images, card)
 		if err != nil {
 			return fmt.Errorf("card %s: %w", name, err)
 		}
@@ -166,33 +183,13 @@ func (m *model) compare(images map[string]line) error {
 			continue
 		}
 		m.Targets[name] = target{PSID: attribute.PSIDText(ib.PSID(l.PSID)), FromPSID: card.PSID, From: card.Version,
-			image: l.image()}
+			ChosenBy: types.StringValue(by), image: l.image()}
 		if l.PSID != card.PSID.ValueString() || has.Compare(l.version) < 0 {
 			m.Updates[name] = m.Targets[name]
 		}
 	}
 	slices.Sort(m.Unlisted)
 	return nil
-}
-
-// imageFor gives the image of a card; nil if the catalogue has none.
-func imageFor(images map[string]line, card inCard) (*line, error) {
-	if l, listed := images[card.PSID.ValueString()]; listed {
-		return &l, nil
-	}
-	var found *line
-	for _, psid := range slices.Sorted(maps.Keys(images)) {
-		l := images[psid]
-		if !slices.Contains(l.Boards, card.Board.ValueString()) {
-			continue
-		}
-		if found != nil {
-			return nil, fmt.Errorf("the catalogue has two images for its board %s: PSID %s and %s. Name the board in one",
-				card.Board.ValueString(), found.PSID, psid)
-		}
-		found = &l
-	}
-	return found, nil
 }
 
 func (l line) image() image {
