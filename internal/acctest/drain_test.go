@@ -171,8 +171,10 @@ func TestDrain_that_fails(t *testing.T) {
 				"Then run on the host, as root", "    false")) != 1 || w.Run(host, c.probe) == was {
 				t.Errorf("%v\n%s", err, diags)
 			}
-			if plan := mustPlan(t, start, c.loud); len(plan.Diags.Warnings().Find("Host "+host+": HO050", "false")) != 1 {
-				t.Errorf("the next plan says:\n%s", plan.Diags)
+			for _, cfg := range []Config{c.loud, nil} { // nil destroys
+				if said := mustPlan(t, start, cfg).Diags; len(said.Warnings().Find("Host "+host+": HO050", "false")) != 1 {
+					t.Errorf("the next plan of %d resources says:\n%s", len(cfg), said)
+				}
 			}
 			w.Run(host, "rm "+inventory.OwedNote)
 			emptyPlan(t, func() *Workspace { mustApply(t, start, c.loud); return start }(), c.loud)

@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -29,6 +30,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		var state model
 		diags.Append(req.State.Get(ctx, &state)...)
 		warnForgotten(diags, state.Host.ValueString())
+		managed.WarnOwed(ctx, &r.Resource, state.Host.ValueString(), diags)
 		return
 	}
 	plan, config, state, exists := planned.Models[model](ctx, req, diags)

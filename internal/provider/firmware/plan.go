@@ -34,6 +34,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if req.Plan.Raw.IsNull() {
+		managed.WarnOwed(ctx, &r.Resource, state.ID.ValueString(), &resp.Diagnostics)
 		r.planDestroy(ctx, state, resp.Private, &resp.Diagnostics)
 		return
 	}

@@ -63,6 +63,7 @@ func (r *CardResource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.
 	diags := &resp.Diagnostics
 	if req.Plan.Raw.IsNull() {
 		r.warnForgotten(ctx, req.State, diags)
+		WarnOwed(ctx, &r.Resource, session.IDOf(req.State), diags)
 		return
 	}
 	plan, config, state, exists := planned.Models[M](ctx, req, diags)

@@ -111,6 +111,18 @@ func (d Drain) Keeps(made attribute.Restart) attribute.Restart {
 	return made
 }
 
+// WarnOwed warns of a host that owes resume commands, in the plan of a destroy: it may be the last that looks there.
+// id is the host's name, or begins with it.
+func WarnOwed(ctx context.Context, r *session.Resource, id string, diags *diag.Diagnostics) {
+	host, _, _ := strings.Cut(id, "/")
+	if !r.Readable(types.StringValue(host)) {
+		return
+	}
+	if _, _, snap, err := r.Look(ctx, host); err == nil {
+		r.Planned.AddOwed(ctx, host, snap, diags)
+	}
+}
+
 func (d Drain) addResumed() {
 	d.Diags.AddWarning("Host "+d.Name+": the resume commands have run",
 		"The host was drained, and the change failed after that. What the drain commands had stopped was given back.")

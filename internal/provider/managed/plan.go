@@ -208,6 +208,7 @@ func (r *Resource[M, Q, L, S]) planRemoval(ctx context.Context, req resource.Mod
 	var found L
 	if lookErr == nil {
 		found = r.object.Find(snap, &q)
+		r.Planned.AddOwed(ctx, at.Host, snap, diags)
 	}
 	if r.Hosts[at.Host].Observe {
 		if lookErr != nil || r.object.Ours(q, found) {
