@@ -117,10 +117,11 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 			"timeout": schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{},
 				MarkdownDescription: "How long a restart may take, such as `15m` (the default). Each of `drain_commands` and " +
 					"`resume_commands` may take as long, whatever `command_timeout` is."},
-			"drain_commands": commands("Shell commands that run as root before the restart; one that fails stops it. See " +
-				"[Restarts](#restarts)."),
+			"drain_commands": commands("Shell commands that run as root before the [restart](#restarts); one that fails stops " +
+				"it. Plans and states show them: write no secret into them."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
-				"commands if there is no restart."),
+				"commands if there is no restart. No plan shows them, but errors and a file on the host do: write no secret " +
+				"into them."),
 			"drain_around": schema.ListAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Changes without a restart around which `drain_commands` and `resume_commands` run, too: " +
 					"`firmware` for a burn, `link_type` where the driver switches a port, `opensm` where an instance restarts, " +
