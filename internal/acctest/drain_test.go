@@ -177,7 +177,24 @@ func TestDrain_that_fails(t *testing.T) {
 				}
 			}
 			w.Run(host, "rm "+inventory.OwedNote)
-			emptyPlan(t, func() *Workspace { mustApply(t, start, c.loud); return start }(), c.loud)
+			if got := fmt.Sprint(start.Get(c.loud[0].Address(), "drains")); got != "[true]" {
+				t.Errorf("the state has the drain commands %s", got)
+			}
+			checkUntainted(t, start)
+			emptyPlan(t, start, c.loud)
+			// A failed create stores nothing; what it has made is taken without another drain.
+			anew := w.drained(host, c.kind, "true", "false")
+			if diags, err = anew.applyOnce(t, c.quiet); err != nil || len(diags.Errors()) != 1 ||
+				len(diags.Errors().Find("Unable to run the resume commands", "the next apply takes it in.")) != 1 {
+				t.Errorf("%v\n%s", err, diags)
+			}
+			w.Run(host, "rm "+inventory.OwedNote)
+			anew = w.drained(host, c.kind, "echo drain >>/root/log", "true")
+			mustApply(t, anew, c.quiet)
+			if got := w.lines(host); got != nil {
+				t.Errorf("drained for what was made: %v", got)
+			}
+			emptyPlan(t, anew, c.quiet)
 		})
 	}
 }

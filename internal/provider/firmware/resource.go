@@ -82,7 +82,7 @@ func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.Ca
 	var done hca.FirmwareState
 	d := managed.Drain{Resource: &r.Resource, Name: ref.Host, Host: a.at.Host,
 		What: "burn firmware on card " + ref.String(), Shown: &plan.Drains, Begins: !a.hasImage() || a.otherBurn(),
-		Diags: c.Diags}
+		Diags: c.Diags, Late: c.Late}
 	if d.Applies() { // the commands run around burn and restart together
 		a.ask.Card = a.ask.Card.Undrained()
 	}

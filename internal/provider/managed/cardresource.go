@@ -176,7 +176,7 @@ func (r *CardResource[M, Q, L, S]) write(ctx context.Context, c session.Change, 
 	)
 	o, can := r.object.(cardInterrupter[M, Q, L, S])
 	d := Drain{Resource: &r.Resource, Name: s.At.Ref.Host, Host: s.At.Host, What: r.kind.what(s.At.Ref),
-		Shown: &f.Drains, Begins: can && o.Interrupts(s), Diags: c.Diags}
+		Shown: &f.Drains, Begins: can && o.Interrupts(s), Diags: c.Diags, Late: c.Late}
 	if f.Announced() && !f.Restarts.IsUnknown() {
 		d.Shown = new(types.List) // the restart drains
 	}

@@ -92,7 +92,7 @@ func (r *Resource[M, Q, L, S]) change(ctx context.Context, c session.Change, s *
 	}
 	at := r.object.Place(s.Ask)
 	d := Drain{Resource: &r.Resource, Name: at.Host, Host: s.Host, What: r.kind.what(r.kind.Change, at.ID),
-		Shown: o.Drains(s.Plan), Begins: s.ToDo && o.Interrupts(s.Ask, s.Found), Diags: c.Diags}
+		Shown: o.Drains(s.Plan), Begins: s.ToDo && o.Interrupts(s.Ask, s.Found), Diags: c.Diags, Late: c.Late}
 	return d.Around(ctx, func(ctx context.Context) error {
 		if d.Applies() && !r.mayChange(ctx, c, s) {
 			return nil

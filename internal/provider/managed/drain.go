@@ -72,6 +72,7 @@ type Drain struct {
 	Shown  *types.List // what the plan shows; the state has it then
 	Begins bool        // the change interrupts
 	Diags  *diag.Diagnostics
+	Late   *diag.Diagnostics // see session.Change
 }
 
 // Applies reports whether the commands run: the plan has shown that, or it has left it open and the change interrupts.
@@ -100,7 +101,13 @@ func (d Drain) Around(ctx context.Context, do func(context.Context) error) error
 	if !errors.As(err, &step) {
 		return err
 	}
-	return d.failure(step)
+	refused := d.Diags.HasError()
+	err = d.failure(step)
+	if step.Step != reboot.StepResume || refused || d.Late == nil {
+		return err
+	}
+	diagnostic.AddError(d.Late, d.What, err)
+	return nil
 }
 
 // Keeps gives the restart that an apply has made with what it has drained for without one.
@@ -133,7 +140,15 @@ func (d Drain) failure(step *reboot.Error) error {
 	left := step.NotResumed("A resume command failed, or could not run, after the drain commands.")
 	switch step.Step {
 	case reboot.StepResume:
-		left.What = "The change was made. A resume command failed after it."
+		switch {
+		case d.Diags.HasError():
+			left.What = "The change was not made. A resume command failed after the drain commands."
+		case d.Late == nil:
+			left.What = "The change was made. A resume command failed after it, so the create counts as failed: the state does " +
+				"not have it, and the next apply takes it in."
+		default:
+			left.What = "The change was made. A resume command failed after it."
+		}
 		return left
 	case reboot.StepReady:
 		if left != nil {

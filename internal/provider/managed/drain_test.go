@@ -30,6 +30,23 @@ func TestDrain_failure_of_a_lost_host(t *testing.T) {
 	}
 }
 
+// A resume command that fails after a change: whether that was made, and whether the state has it.
+func TestDrain_failure_of_a_resume_command(t *testing.T) {
+	t.Parallel()
+	step := &reboot.Error{Host: "nas", Step: reboot.StepResume, Err: errors.New("status 1"), Unresumed: []string{"false"}}
+	refused := diag.Diagnostics{diag.NewErrorDiagnostic("Refusing", "")}
+	for says, d := range map[string]Drain{
+		"The change was not made.":            {Diags: &refused, Late: &diag.Diagnostics{}},
+		"the next apply takes it in.":         {Diags: &diag.Diagnostics{}},
+		"A resume command failed after it.\n": {Diags: &diag.Diagnostics{}, Late: &diag.Diagnostics{}},
+	} {
+		var told *explain.Failure
+		if !errors.As(d.failure(step), &told) || !strings.Contains(told.Explain(), says) {
+			t.Errorf("%q: %v", says, told)
+		}
+	}
+}
+
 // Why a drain command stopped the change, and why a resume command failed after it.
 func TestDrain_failure_of_a_drain_command(t *testing.T) {
 	t.Parallel()

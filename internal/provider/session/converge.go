@@ -25,6 +25,9 @@ type Change struct {
 	state  *tfsdk.State
 	Diags  *diag.Diagnostics
 	beside Beside
+	// Late are errors after a change that was made: the state has it all the same. Nil for a create: with an error the
+	// engine would destroy the object, to make it anew.
+	Late *diag.Diagnostics
 }
 
 // Kept is what a provider has kept beside the state of an object, where no plan shows it.
@@ -75,7 +78,7 @@ func Seen(ctx context.Context, at Kept, into any, diags *diag.Diagnostics) bool 
 func (r *Importable) CreateWith(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse,
 	apply func(context.Context, Change)) {
 	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	apply(ctx, Change{attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics, resp.Private})
+	apply(ctx, Change{attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics, resp.Private, nil})
 }
 
 // UpdateWith makes a change of an update. If nothing differs but timeouts and the kept
@@ -87,7 +90,9 @@ func (r *Importable) UpdateWith(ctx context.Context, req resource.UpdateRequest,
 		resp.State.Raw = req.Plan.Raw
 		return
 	}
-	apply(ctx, Change{attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics, resp.Private})
+	var late diag.Diagnostics
+	apply(ctx, Change{attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics, resp.Private, &late})
+	resp.Diagnostics.Append(late...)
 }
 
 // Plan is what was planned.
