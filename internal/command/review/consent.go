@@ -58,8 +58,8 @@ func (p *plan) consents(r *resource) []consent {
 // value is that of a write-only argument, if the plan lets it be known: all that it refers to, of
 // which the configuration chooses.
 func (p *plan) value(e expression, index any, at place) (value any, known bool) {
-	if e.Constant != nil || len(e.References) == 0 {
-		return e.Constant, true
+	if len(e.References) == 0 {
+		return e.Constant, e.IsConstant
 	}
 	if slices.Contains(e.References, "each.key") { // an element is looked up, and the plan does not say which
 		return nil, false
@@ -145,7 +145,7 @@ func (p *plan) variable(name string, given map[string]expression) (value any, ok
 		v, known := p.Variables[root]
 		return v.Value, known && isVariable
 	}
-	return e.Constant, e.Constant != nil
+	return e.Constant, e.IsConstant
 }
 
 // compact is a value on one line, in the way of a configuration.

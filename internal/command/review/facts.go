@@ -28,8 +28,9 @@ type review struct {
 	Foreign   int // changes of other providers
 	Quiet     int // messages of other providers
 	Outputs   int
-	Texts     bool // whether the texts of findings are shown
-	Unlogged  bool // there is no log, so no warnings
+	Texts     bool     // whether the texts of findings are shown
+	Left      []string // rows that are left out
+	Unlogged  bool     // there is no log, so no warnings
 	Unchanged bool
 	Unseen    bool // hosts did not answer
 }

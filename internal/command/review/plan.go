@@ -118,16 +118,22 @@ type module struct {
 	} `json:"module_calls"`
 }
 
-// expression is the value of an argument: a constant, or what it refers to.
+// expression is the value of an argument: a constant, or what it refers to. Functions of constants,
+// as in merge({…}, {…}), have neither in the JSON of a plan.
 type expression struct {
-	Constant   any      `json:"constant_value"`
-	References []string `json:"references"`
+	Constant   any
+	IsConstant bool // it may be null
+	References []string
 }
 
 // UnmarshalJSON reads the expression of an argument. That of a block is a list or an object of
 // others, which nobody asks for here.
 func (e *expression) UnmarshalJSON(data []byte) error {
-	type plain expression
-	_ = json.Unmarshal(data, (*plain)(e))
+	var in struct {
+		Constant   json.RawMessage `json:"constant_value"`
+		References []string        `json:"references"`
+	}
+	_ = json.Unmarshal(data, &in)
+	e.References, e.IsConstant = in.References, in.Constant != nil && json.Unmarshal(in.Constant, &e.Constant) == nil
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -87,21 +88,57 @@ var page = template.Must(template.New("review").Funcs(template.FuncMap{
 	},
 }).Parse(markdown))
 
-// render gives the Markdown. What is too long for a comment goes without the texts of
-// findings; what is still too long is cut at a line and says so.
+// shorter are the ways to make a review fit: with the texts of findings or without, and so many rows
+// of each table; 0 are all.
+var shorter = []struct {
+	texts bool
+	most  int
+}{{true, 0}, {false, 0}, {false, 200}, {false, 50}, {false, 10}}
+
+// render gives the Markdown. What is too long for a comment goes without the texts of findings, then
+// with the first rows of its tables: consents and restarts stay. What is still too long is cut at a line.
 func render(r *review) (string, error) {
 	var out string
-	for _, r.Texts = range []bool{true, false} {
+	for _, way := range shorter {
 		var b bytes.Buffer
-		if err := page.Execute(&b, r); err != nil {
+		r.Texts = way.texts
+		if err := page.Execute(&b, r.shortened(way.most)); err != nil {
 			return "", err
 		}
 		if out = b.String(); len(out) <= limit {
 			return out, nil
 		}
 	}
-	return "**This review is cut: the plan is too long for a comment.** Read the rest with `terraform show`.\n\n" +
+	return "**This review is cut: the plan is too long for a comment.** Review fewer hosts at a time.\n\n" +
 		out[:strings.LastIndexByte(out[:limit], '\n')+1], nil
+}
+
+// shortened is the review with the first rows of each table, and says how many are left out.
+func (r *review) shortened(most int) *review {
+	s := *r
+	if most == 0 {
+		return &s
+	}
+	s.Cards, s.Others, s.Drift = first(&s, "cards", r.Cards, most), first(&s, "fabric and network", r.Others, most),
+		first(&s, "what the hosts show", r.Drift, most)
+	restarts, others := []effect{}, []effect{}
+	for _, e := range r.Effects {
+		if e.What == effects[0][1] {
+			restarts = append(restarts, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	s.Effects = slices.Concat(restarts, first(&s, "what the apply does", others, most))
+	return &s
+}
+
+func first[E any](s *review, of string, rows []E, most int) []E {
+	if len(rows) <= most {
+		return rows
+	}
+	s.Left = append(s.Left, fmt.Sprintf("%d of %s", len(rows)-most, of))
+	return rows[:most]
 }
 
 // count gives "1 card" or "2 cards".

@@ -85,6 +85,14 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 				"infiniband_ipoib_interface", "name", "a", "expressions", object("allow", object("references",
 					[]string{"var.cards", "each.key"})))}))),
 			[]string{"read `allow` in the configuration: `infiniband_ipoib_interface.a`.\n"}, []string{"secret"}},
+		"consent by a function of constants": {"infiniband_firmware", object("actions", []string{"create"}, "after", object()), object(
+			"configuration", object("root_module", object("resources", []any{object("mode", "managed", "type",
+				"infiniband_firmware", "name", "a", "expressions", object("allow", object()))}))),
+			[]string{"read `allow` in the configuration: `infiniband_firmware.a`.\n"}, nil},
+		"no consent": {"infiniband_firmware", object("actions", []string{"create"}, "after", object()), object(
+			"configuration", object("root_module", object("resources", []any{object("mode", "managed", "type",
+				"infiniband_firmware", "name", "a", "expressions", object("allow", object("constant_value", nil)))}))),
+			nil, []string{"allow"}},
 		"values that follow": {"infiniband_firmware", object("actions", []string{"update"}, "before", object("card_identity",
 			"serial number MT1, chip ConnectX-3", "id", "pc/1", "flash_version", "2.40", "reboot_required", false), "after",
 			object("card_identity", "serial number MT1, chip ConnectX-3", "id", "pc/1", "flash_version", "2.42", "change",
@@ -213,9 +221,23 @@ func TestReview_fitsIntoAComment(t *testing.T) {
 	}
 	change := map[string]any{"actions": []string{"update"}, "before": before, "after": after}
 	status, out, _ := call(t, saved(t, "infiniband_opensm", change, nil))
-	if status != command.OK || len(out) > 65_000 || !strings.HasPrefix(out, "**This review is cut:") || !strings.Contains(out, "`a0100`") ||
-		strings.Contains(out, "`a2999`") {
+	if status != command.OK || len(out) > 65_000 || !strings.Contains(out, "Not shown: 2800 of fabric and network.") ||
+		!strings.Contains(out, "`a0100`") || strings.Contains(out, "`a2999`") {
 		t.Errorf("status %d, %d bytes: %s", status, len(out), out[:200])
+	}
+	whole := manyHosts(t, 300)
+	if _, out, _ = call(t, whole); !strings.Contains(out, "Not shown: 550 of cards, 250 of what the apply does.") {
+		t.Errorf("%d bytes: %s", len(out), out[:300])
+	}
+	for i := range 300 {
+		for _, want := range []string{fmt.Sprintf("| `infiniband_firmware.a[%d]` | `allow` |", i), fmt.Sprintf("| restarts | `host%d` |", i)} {
+			if !strings.Contains(out, want) {
+				t.Fatalf("no %q in:\n%s", want, out)
+			}
+		}
+	}
+	if _, out, _ = call(t, manyHosts(t, 3000)); !strings.HasPrefix(out, "**This review is cut:") || len(out) > 65_000 {
+		t.Errorf("%d bytes: %s", len(out), out[:300])
 	}
 	var logs strings.Builder
 	for i := range 200 {
@@ -224,4 +246,21 @@ func TestReview_fitsIntoAComment(t *testing.T) {
 	if _, out, _ = call(t, logs.String()); strings.Contains(out, "ddd") || !strings.Contains(out, "`w199`") || !strings.HasSuffix(out, "\n") {
 		t.Errorf("%d bytes: %s", len(out), out[:300])
 	}
+}
+
+// manyHosts is a plan that burns a card of each host, with a consent for each.
+func manyHosts(t *testing.T, hosts int) string {
+	t.Helper()
+	var all []any
+	for i := range hosts {
+		after := map[string]any{"id": fmt.Sprintf("host%d/0000:01:00.0", i), "card_identity": "serial number MT1",
+			"change": "MT_9A 2.40 -> MT_9B 2.42", "activation": "reboot", "restarts": fmt.Sprintf("host%d", i), "stored_in": []any{"/etc/" + strings.Repeat("x", 60)}}
+		all = append(all, map[string]any{"address": fmt.Sprintf("infiniband_firmware.a[%d]", i), "mode": "managed", "type": "infiniband_firmware",
+			"name": "a", "change": map[string]any{"actions": []string{"create"}, "after": after}})
+	}
+	written := map[string]any{"allow": map[string]any{"constant_value": map[string]any{"reinstall": "2.42"}},
+		"activation": map[string]any{"constant_value": "reboot"}}
+	return saved(t, "infiniband_firmware", nil, map[string]any{"resource_changes": all, "configuration": map[string]any{
+		"root_module": map[string]any{"resources": []any{map[string]any{"mode": "managed", "type": "infiniband_firmware", "name": "a",
+			"expressions": written}}}}})
 }
