@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -12,8 +13,8 @@ import (
 // seenFabric is a fabric and who has looked at it.
 type seenFabric struct {
 	*fabric.Fabric
-	// ID stays the same whoever looks: the lowest GUID of a switch, or of an adapter where two
-	// cards are cabled to each other.
+	// ID stays the same whoever looks: the lowest GUID of a switch, or of a port where two cards are cabled
+	// to each other. The GUID of a card would name the fabrics of both of its ports.
 	ID   ib.GUID
 	From string
 	// alike counts the nodes by their labels: switches often have none of their own.
@@ -88,15 +89,23 @@ func (l *lab) add(f *fabric.Fabric, by linked, seen map[ib.GUID]bool) {
 	s := &seenFabric{Fabric: f, From: fmt.Sprintf("%s, %s port %d", by.m.Name, by.through.Device, by.through.Port),
 		alike: map[string]int{}}
 	seen[by.port] = true
-	switched := false
+	var switches []ib.GUID
+	ends := []ib.GUID{by.port}
 	for _, n := range f.Nodes {
 		s.alike[n.Label()]++
 		for _, p := range n.Ports {
 			seen[p.GUID] = true
+			if p.GUID != 0 {
+				ends = append(ends, p.GUID)
+			}
 		}
-		if s.ID == 0 || n.Switch && !switched || n.Switch == switched && n.GUID < s.ID {
-			s.ID, switched = n.GUID, switched || n.Switch
+		if n.Switch {
+			switches = append(switches, n.GUID)
 		}
 	}
+	if len(switches) > 0 {
+		ends = switches
+	}
+	s.ID = slices.Min(ends)
 	l.Fabrics = append(l.Fabrics, s)
 }

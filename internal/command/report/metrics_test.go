@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
@@ -163,5 +165,28 @@ func TestMonitoring_as_promtool_reads_it(t *testing.T) {
 	}
 	if out, status := realtool.Run(t, promtool, "check", "rules", file); status != 0 {
 		t.Error(out)
+	}
+}
+
+// Two cards whose ports are cabled one to one are on two fabrics, of which each has a label of its own: else the subnet
+// manager of one would hide that the other has none.
+func TestMetrics_two_fabrics_without_a_switch(t *testing.T) {
+	t.Parallel()
+	hosts := labs.OEM()
+	for i := range hosts {
+		hosts[i].Packages = append(hosts[i].Packages, "infiniband-diags")
+	}
+	w := acctest.Start(t, acctest.Options{Hosts: hosts})
+	for _, name := range w.Names() {
+		w.Run(name, "for p in 1 2; do echo ib >/sys/bus/pci/devices/0000:04:00.0/mlx4_port$p; done; modprobe mlx4_ib; modprobe ib_umad")
+	}
+	metrics := run(t, w, w.Names()).metrics
+	checkMetrics(t, metrics)
+	of := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^infiniband_fabric_errors_counted\{fabric="(0x\w+)"\}`).FindAllStringSubmatch(metrics, -1) {
+		of[m[1]] = true
+	}
+	if len(of) != 2 || !of["0x248a070300a1b201"] || !of["0x248a070300a1b202"] {
+		t.Errorf("labels %v, expected those of the first host's ports:\n%s", of, metrics)
 	}
 }
