@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+var (
+	rolloutHosts = flag.Int("rollout.hosts", 0, "hosts of the rollout whose time is measured")
+	rolloutSlow  = flag.Duration("rollout.slow", 100*time.Millisecond, "time that a card of it needs for 4 KiB of its flash")
 )
 
 // outdated is a fleet on one switch whose cards run older firmware.
@@ -89,7 +95,7 @@ func (r *fleetRollout) notBegun(out string) string {
 
 // rollout is the command of the built provider in the operator's folder.
 func (r *fleetRollout) rollout(answer string, options ...string) (*exec.Cmd, *bytes.Buffer) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // of -rollout.hosts
 	r.t.Cleanup(cancel)
 	args := slices.Concat([]string{"rollout", "-engine", r.engine}, options, []string{r.dir})
 	cmd := exec.CommandContext(ctx, r.binary, args...)
@@ -284,6 +290,30 @@ func TestRollout_killed(t *testing.T) {
 			t.Errorf("%s was burned %d times", hostName(i), images)
 		}
 	}
+}
+
+// Waves take the time of one card each, and not that of all: a rollout of 1 + n hosts in waves of 8 lasts at most twice what a
+// single card takes, for each wave.
+func TestRollout_waves_in_time(t *testing.T) {
+	if *rolloutHosts == 0 {
+		t.Skip("measures time, which other tests take: `make fleet` runs it alone, with -rollout.hosts")
+	}
+	r := newRollout(t, *rolloutHosts)
+	for i := range r.hosts {
+		r.w.Machine(hostName(i)).Faults.Set(labsim.FaultSpec{FlashSlow: *rolloutSlow})
+	}
+	begin := time.Now()
+	r.says(0, "apply", "-auto-approve", "-target", fmt.Sprintf("module.host[%q]", hostName(0)))
+	single := time.Since(begin)
+	begin = time.Now()
+	out := r.ends(0, "", []string{"-auto-approve", "-wave", "8"}, "The plan of all is empty.")
+	all, waves := time.Since(begin), (strings.Count(out, "\nWave ")+strings.Count(out, "\nFirst: "))/2 // shown, then done
+	t.Logf("one host %.0f s; the other %d in %d waves of 8: %.0f s, %.2f times one host for each wave", single.Seconds(), r.hosts-1,
+		waves, all.Seconds(), all.Seconds()/single.Seconds()/float64(waves))
+	if all > 2*single*time.Duration(waves) {
+		t.Errorf("%d waves took %s, one host %s:\n%s", waves, all, single, out)
+	}
+	r.settled()
 }
 
 // An ephemeral variable is in no saved plan: each apply gets it again.
