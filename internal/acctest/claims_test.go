@@ -170,7 +170,7 @@ func TestClaims_create_of_another_states_object(t *testing.T) {
 			if err != nil || plan.Diags.HasError() {
 				t.Fatal(err, plan.Diags)
 			}
-			return plan.Diags.Warnings().Find("exists already, and this apply changes it").String()
+			return plan.Diags.Warnings().Find(": this apply changes what is there already").String()
 		}
 		if text := said(tt.cfg); text != "" {
 			t.Errorf("%s, as it is: %s", name, text)

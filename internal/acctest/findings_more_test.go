@@ -413,11 +413,6 @@ func smFindings() []findingCase {
 		{code: "PF006", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers,
 			config: func(*Lab) Config { return sm(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"}) }},
 		{code: "PF007", at: "port_guid", says: []string{"infiniband_link_type"}, config: plain, prepare: ethernet},
-		{code: "SM005", at: "priority", says: []string{"priority 5"}, prepare: drivers, config: func(*Lab) Config {
-			second := sm(ubuntu, map[string]any{"port_guid": portGUID(ubuntu, 2)})[0]
-			second.Name = "second"
-			return append(sm(ubuntu, nil), second)
-		}},
 		{code: "PF003", only: "a host without opensm", says: []string{"opensm"}, prepare: drivers,
 			config: func(*Lab) Config { return sm(ubuntu, map[string]any{"port_guid": Unknown}) }},
 		{code: "SM007", says: []string{"PORTS=ALL"}, prepare: installed, config: plain},

@@ -75,9 +75,12 @@ func TestNVConfig_life(t *testing.T) {
 	}
 	reboot := w.nv(labs.Intel9, someSettings, map[string]any{"activation": "reboot", "on_destroy": "restore"})
 	boots := w.Machine(labs.Intel9).Boots()
+	w.ws.Provider["hosts"].(map[string]any)[labs.Intel9].(map[string]any)["reboot"] = map[string]any{"allowed": true,
+		"drain_commands": []any{"true umount"}}
 	plan = cleanPlan(t, w.ws, reboot)
-	if got := plan.Get(nvAddress, "change"); got != "takes effect" {
-		t.Errorf("the plan of the restart changes %v", got)
+	if got := plan.Get(nvAddress, "change"); got != "no setting; the restart of intel9 is still due" ||
+		len(plan.Diags.Warnings().Find("The apply restarts host intel9", "Nothing is stored anew", "- true umount")) != 1 {
+		t.Errorf("the plan of the restart changes %v\n%s", got, plan.Diags)
 	}
 	applyStep(t, w.ws, plan, "")
 	emptyPlan(t, w.ws, reboot)

@@ -202,6 +202,9 @@ func TestVirtualFunctions_with_settings(t *testing.T) {
 			t.Errorf("%v:\n%s", tt, said)
 		}
 	}
+	if said = mustPlan(t, w.ws, slices.Concat(settings, w.vfs(5, nil))).Diags.Errors(); len(said.Find("VF002")) != 1 {
+		t.Errorf("more than the settings offer, and than the card does now:\n%s", said)
+	}
 	cleanPlan(t, w.ws, append(w.nv(labs.Intel9, map[string]any{"NUM_OF_VFS": "2"}, nil), vfs...))
 	// Fewer of both come in one apply, too.
 	settings[0].Attrs["settings"] = map[string]any{"SRIOV_EN": "True", "NUM_OF_VFS": "1"}

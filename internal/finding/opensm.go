@@ -7,12 +7,13 @@ var (
 		Meaning:   "A subnet manager here is the program opensm, in a package of the distribution or installed by hand.",
 		WayOut: "Run it on another host of the fabric, on Ubuntu for example, or use the subnet manager of a managed " +
 			"switch. One serves the whole fabric."}
-	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
-		Attribute: "priority",
+	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: NeedsConsent, Consent: "equal_priority",
+		Title: "Two subnet managers have the same priority", Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
 			"which one rules the fabric, not the configuration. Where the other one is seen to rule the same fabric, a plan " +
-			"that gives this one its priority asks for a consent. On separate fabrics they do not compete. A plan sees that " +
-			"while both ports have a link: each is the master of its fabric, or a host with infiniband-diags looks at it.",
+			"that gives this one its priority asks for a consent; else this is a warning. On separate fabrics they do not " +
+			"compete. A plan sees that while both ports have a link: each is the master of its fabric, or a host with " +
+			"infiniband-diags looks at it.",
 		WayOut: "Give each subnet manager of a fabric its own priority. If each has a fabric of its own, name both in " +
 			"fabrics of the provider block."}
 	OpensmPortsReplaced = &Rule{Code: "SM007", Severity: Warn,

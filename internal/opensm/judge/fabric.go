@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -130,9 +131,8 @@ func checkEqualMaster(d opensm.Request, v found.View, m saquery.Manager) []findi
 	}
 	f := finding.OpensmPriorityEqual.Find("The subnet manager on port %s rules the fabric of port %s and has priority "+
 		"%d, too. When both run, %s rules by its lower GUID.", m.GUID, d.PortGUID, m.Priority, rules).
-		WithConsent(fmt.Sprintf("equal_priority = %d", d.Priority)).
+		WithConsent(finding.OpensmPriorityEqual.ConsentLine(strconv.Itoa(d.Priority))).
 		WithWayOut("Give each of the two its own priority. If the hardware may decide, write into the resource:")
-	f.Severity = finding.NeedsConsent
 	return []finding.Finding{f}
 }
 
@@ -161,6 +161,7 @@ func checkRivals(d opensm.Request, p PlanFacts) []finding.Finding {
 		pair = fmt.Sprintf("ports %s and %s of %s", d.PortGUID, p.Rivals[0].PortGUID, d.Host)
 	}
 	f.Summary += " (" + pair + ")"
+	f.Severity = finding.Warn
 	return []finding.Finding{f}
 }
 

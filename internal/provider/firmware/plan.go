@@ -160,7 +160,7 @@ func (a *assessment) announce(ctx context.Context, last attribute.Restart, resp 
 		diags.AddWarning("The apply burns firmware on card "+card+": "+changeText(describe(a.now.Flash), a.image),
 			a.keeps()+", writes the image and verifies it. "+then)
 	case v.Action == safety.ActionNone && restart:
-		session.WarnRestart(diags, a.at.Ref,
+		a.at.WarnRestart(diags,
 			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running.Or(ib.Firmware{}))+
 				". Nothing is written.")
 	}

@@ -92,7 +92,7 @@ func (r *CardResource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.
 func (r *CardResource[M, Q, L, S]) announce(s *CardStep[M, Q, L, S]) {
 	shown := !s.Held && r.object.Fields(s.Plan).ShownAfter(r.object.Fields(s.State).Restart)
 	if !shown && s.Verdict.Activation == safety.ActivationReboot {
-		session.WarnRestart(s.Diags, s.At.Ref, r.object.Restarts(s))
+		s.At.WarnRestart(s.Diags, r.object.Restarts(s))
 	}
 }
 

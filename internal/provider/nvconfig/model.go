@@ -136,9 +136,6 @@ func firstValues(l ops.Look, names map[string]string) map[string]string {
 	return all
 }
 
-// onlyRestart is the change of settings that the card has stored already.
-const onlyRestart = "takes effect"
-
 // changeText is "SRIOV_EN: False(0) -> true" for each setting that is not as wanted.
 func changeText(was, want map[string]string) string {
 	var all []string

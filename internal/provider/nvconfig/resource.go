@@ -145,7 +145,7 @@ func (o object) Foresee(ctx context.Context, s *step, first ops.Look, _ seen) {
 	case text == "" && !s.Exists:
 		s.Plan.Change = types.StringNull()
 	case text == "" && waits && s.Plan.Announced():
-		s.Plan.Change = attribute.PlannedChange(onlyRestart, s.State.Change)
+		s.Plan.Change = attribute.PlannedChange("no setting; the restart of "+s.Ask.Host+" is still due", s.State.Change)
 	default:
 		s.Plan.Change = attribute.PlannedChange(text, s.State.Change)
 	}
@@ -159,8 +159,12 @@ func (o object) foreseenRestart(ctx context.Context, s *step, look ops.Look, tex
 	if s.Ask.Activation != safety.ActivationReboot || text == "" && !needed && !waits {
 		return attribute.NoRestart()
 	}
-	if at := o.at(ctx, s); at != nil && text != "" && needed {
+	at := o.at(ctx, s)
+	switch {
+	case at != nil && text != "" && needed:
 		return at.Restart()
+	case at != nil && text == "" && waits:
+		at.WarnRestart(s.Diags, "The card has the settings stored, and they wait for the restart. Nothing is stored anew.")
 	}
 	return attribute.UnknownRestart()
 }

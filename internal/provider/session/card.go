@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -111,9 +112,12 @@ func LeftAlone(at *CardAt, req resource.ModifyPlanRequest, resp *resource.Modify
 	return true
 }
 
-// WarnRestart says while planning that the apply restarts the host of a card.
-func WarnRestart(diags *diag.Diagnostics, ref attribute.CardRef, why string) {
-	diags.AddWarning("The apply restarts host "+ref.Host+" for card "+ref.String(), why)
+// WarnRestart says while planning that the apply restarts the host of the card, and what runs before.
+func (c *CardAt) WarnRestart(diags *diag.Diagnostics, why string) {
+	if len(c.drains) > 0 {
+		why += "\n\nThese commands drain the host before:\n- " + strings.Join(c.drains, "\n- ")
+	}
+	diags.AddWarning("The apply restarts host "+c.Ref.Host+" for card "+c.Ref.String(), why)
 }
 
 // AddJobs warns of flash jobs that nobody has settled: what another apply does now, or

@@ -168,9 +168,9 @@ func WarnMade(diags *diag.Diagnostics, thing, id string, differ []string) {
 	if len(differ) == 0 {
 		return
 	}
-	diags.AddWarning(thing+" "+id+" exists already, and this apply changes it",
-		"Terraform has set it up: from another configuration, or in an apply that failed. This state does not have it. What "+
-			"is there now:\n- "+strings.Join(differ, "\n- ")+"\n\nIf another configuration manages it, take this block out: "+
+	diags.AddWarning(thing+" "+id+": this apply changes what is there already",
+		"Terraform has set it up: from another configuration, in an apply that failed, or as the object that this plan "+
+			"replaces. What is there now:\n- "+strings.Join(differ, "\n- ")+"\n\nIf another configuration manages it, take this block out: "+
 			"each of the two undoes the changes of the other one. To see in the plan what changes, import it first, with the "+
 			"id "+id+".")
 }

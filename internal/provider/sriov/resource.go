@@ -134,8 +134,8 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		c.Functions = s.Ask.Number
 		card = *c
 	})
-	all := append(ops.Check(s.Found, s.Ask, s.Planning && card.Restarts),
-		ops.CheckOffer(s.Ask.Name(), card.Offers, card.Functions)...)
+	all := ops.CheckOffer(s.Ask.Name(), card.Offers, card.Functions) // else what the card offers now
+	all = append(all, ops.Check(s.Found, s.Ask, s.Planning && card.Restarts || len(all) > 0)...)
 	if len(safety.Blockers(all)) > 0 {
 		return all
 	}
