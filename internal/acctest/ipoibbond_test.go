@@ -106,7 +106,8 @@ func (w *stackLab) importedBond(cfg Config) {
 	emptyPlan(w.t, ws, cfg)
 }
 
-// TestBond_replaces: an interface becomes a bond and an interface again, with its address.
+// TestBond_replaces: an interface becomes a bond, one of another name, one of other roles, and an interface again, with
+// its address.
 func TestBond_replaces(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
@@ -119,10 +120,13 @@ func TestBond_replaces(t *testing.T) {
 		on   string
 	}{
 		{map[string]any{"bond": map[string]any{"name": "ibbond0", "backup_port_guid": portGUID(host, 2)}}, "ibbond0"},
+		{map[string]any{"bond": map[string]any{"name": "ibbond1", "backup_port_guid": portGUID(host, 2)}}, "ibbond1"},
+		{map[string]any{"port_guid": portGUID(host, 2), "bond": map[string]any{"name": "ibbond1",
+			"backup_port_guid": portGUID(host, 1)}}, "ibbond1"},
 		{nil, "ibp1s0"},
 	} {
 		o.write("main.tf", Required+HCL(w.Provider(), ipoib(host, c.more)))
-		if out := o.says(0, "plan", "-out=p"); !strings.Contains(out, "must be replaced") {
+		if out := o.says(0, "plan", "-out=p"); !strings.Contains(out, "must be replaced") || strings.Contains(out, "exists already") {
 			t.Errorf("%s: no replacement is planned:\n%s", c.on, out)
 		}
 		o.says(0, "apply", "p")
@@ -179,8 +183,110 @@ func TestBond_refused(t *testing.T) {
 	second := Config{Resource{Type: "infiniband_ipoib_interface", Name: "second", Attrs: map[string]any{"host": theHost,
 		"port_guid": backupPort, "mode": "datagram", "mtu": 2044, "addresses": []any{"10.9.9.9/24"}}}}
 	mustApply(t, w.ws, second)
-	if plan := mustPlan(t, w.ws, append(second, bondConfig(nil)...)); len(plan.Diags.Errors().Find("IP055",
+	if plan := mustPlan(t, w.Workspace(), bondConfig(nil)); len(plan.Diags.Errors().Find("IP055",
 		"which an infiniband_ipoib_interface of port "+backupPort+" has written", "Remove that resource")) != 1 {
 		t.Errorf("a port with a resource of its own: %s", plan.Diags)
+	}
+}
+
+// otherBond is a second interface of the host, of the ports of bondConfig unless more says others.
+func otherBond(more map[string]any) Config {
+	other := bondConfig(map[string]any{"port_guid": backupPort, "addresses": []any{"172.16.55.20/24"},
+		"bond": map[string]any{"name": "ibbond0", "backup_port_guid": stackPort}})[0].With(more)
+	other.Name = "other"
+	return Config{other}
+}
+
+// TestBond_twice: of two resources that share a port or the name of a bond, the plan refuses one, whichever it plans
+// first. That of another root module is refused, too, and the bond of the first one stays.
+func TestBond_twice(t *testing.T) {
+	t.Parallel()
+	w := bondHost(t, labsim.StackNetworkd)
+	bond := func(name, backup string) map[string]any {
+		return map[string]any{"name": name, "backup_port_guid": backup}
+	}
+	for _, tt := range []struct {
+		more map[string]any
+		says []string // one of them
+	}{
+		{nil, []string{theHost + "/" + stackPort, theHost + "/" + backupPort}},
+		{map[string]any{"bond": bond("ibbond7", stackPort)}, []string{theHost + "/" + stackPort, theHost + "/" + backupPort}},
+		{map[string]any{"bond": nil}, []string{theHost + "/" + backupPort}},
+		{map[string]any{"port_guid": "0xe41d2d0300ffff01", "bond": bond("ibbond7", backupPort)},
+			[]string{theHost + "/" + backupPort}},
+		{map[string]any{"port_guid": "0xe41d2d0300ffff01", "bond": bond("ibbond0", "0xe41d2d0300ffff02")},
+			[]string{theHost + "/ibbond0"}},
+	} {
+		for _, cfg := range []Config{append(bondConfig(nil), otherBond(tt.more)...), append(otherBond(tt.more), bondConfig(nil)...)} {
+			plan := mustPlan(t, w.ws, cfg)
+			found := 0
+			for _, object := range tt.says {
+				found += len(plan.Diags.Errors().Find("HO030", "Two infiniband_ipoib_interface resources are for "+object))
+			}
+			if found == 0 {
+				t.Errorf("%v, %s first: %s", tt.more, cfg[0].Name, plan.Diags)
+			}
+		}
+	}
+	mustApply(t, w.ws, bondConfig(nil))
+	elsewhere := w.Workspace()
+	mirrored := otherBond(map[string]any{"addresses": []any{"172.16.0.20/24"}})
+	plan := mustPlan(t, elsewhere, mirrored)
+	if len(plan.Diags.Errors().Find("IP055", "ibbond0 of "+theHost+" is the bond of an infiniband_ipoib_interface of port "+
+		stackPort, "import it with the id "+theHost+"/"+stackPort)) != 1 || len(plan.Diags.Find("IP037")) > 0 {
+		t.Errorf("the bond of another root module: %s", plan.Diags)
+	}
+	emptyPlan(t, w.ws, bondConfig(nil))
+}
+
+// TestBond_of_somebody_else: a bond that no file of this provider makes is left alone, also if it has the address, or
+// comes after the plan.
+func TestBond_of_somebody_else(t *testing.T) {
+	t.Parallel()
+	w := bondHost(t, labsim.StackNetworkd)
+	cfg := bondConfig(nil)
+	before := cleanPlan(t, w.ws, cfg)
+	w.Run(theHost, "printf '[NetDev]\\nName=ibbond0\\nKind=bond\\n[Bond]\\nMode=balance-rr\\n' >/etc/systemd/network/10-st.netdev; "+
+		"networkctl reload; rm /etc/systemd/network/10-st.netdev; ip addr add 172.16.0.20/24 dev ibbond0")
+	says := []string{"IP035", "Refusing to take over a bond of somebody else", "ibbond0 of " + theHost + " is a bond (mode balance-rr) that this provider has not made",
+		"Give the bond another name"}
+	if plan := mustPlan(t, w.ws, cfg); len(plan.Diags.Errors().Find(says...)) != 1 || len(plan.Diags.Find("IP037")) > 0 {
+		t.Errorf("the plan: %s", plan.Diags)
+	}
+	if diags, err := w.ws.Apply(t.Context(), before); err != nil || len(diags.Errors().Find(says...)) != 1 {
+		t.Errorf("the apply: %v, %s", err, diags)
+	}
+	if d, _ := w.Machine(theHost).Netdev("ibbond0"); d.BondMode != "balance-rr" {
+		t.Errorf("the bond has mode %s after that", d.BondMode)
+	}
+}
+
+// TestBond_two_fabrics: the ports of a bond are on one fabric, by the provider block and by what the ports show. A bond
+// that is there while its fabric falls apart is a warning.
+func TestBond_two_fabrics(t *testing.T) {
+	t.Parallel()
+	w := bondHost(t, labsim.StackNetworkd)
+	ws, cfg := w.Workspace(), bondConfig(nil)
+	ws.Provider["fabrics"] = map[string]any{"one": []any{stackPort}, "two": []any{backupPort}}
+	if plan := mustPlan(t, ws, cfg); len(plan.Diags.Errors().Find("IP055", "Ports "+stackPort+" and "+backupPort+" of "+
+		theHost+" are on two fabrics, by fabrics of the provider block: one and two.")) != 1 {
+		t.Errorf("two names: %s", plan.Diags)
+	}
+	mustApply(t, w.ws, cfg)
+	second := labsim.CardEnd(theHost, "0000:01:00.0", 2)
+	w.AddSwitch("other", 0x0002c90300112200, 12)
+	w.Disconnect(second)
+	if err := w.Connect(second, labsim.SwitchEnd("other", 1)); err != nil {
+		t.Fatal(err)
+	}
+	w.AddSM(&labsim.SM{Port: w.Machine(theHost).Cards()[0].Ports[1], Priority: 1})
+	w.waitActive(theHost, 2)
+	if plan := cleanPlan(t, w.ws, cfg); len(plan.Diags.Warnings().Find("IP055", "are on two fabrics")) != 1 {
+		t.Errorf("a bond that is there: %s", plan.Diags)
+	}
+	applyStep(t, w.ws, cleanPlan(t, w.ws, nil), "")
+	if plan := mustPlan(t, w.ws, cfg); len(plan.Diags.Errors().Find("IP055", "Ports "+stackPort+" and "+backupPort+" of "+
+		theHost+" are on two fabrics: their subnet managers or prefixes differ")) != 1 {
+		t.Errorf("two subnet managers: %s", plan.Diags)
 	}
 }

@@ -241,7 +241,7 @@ var (
 	BondUnfit = &Rule{Code: "IP055", Severity: Refuse, Title: "Refusing a bond that the host cannot have",
 		Attribute: "bond",
 		Meaning: "A bond is written for netplan, NetworkManager and systemd-networkd. It has the addresses, and its two " +
-			"ports are those of the default partition and have nothing else.",
+			"ports are on one fabric, in the default partition, and have nothing else.",
 		WayOut: "Leave bond out, and give each port an interface with a subnet of its own."}
 	BondWithoutBackup = &Rule{Code: "IP056", Severity: Warn, Title: "One port of the bond does not carry",
 		Attribute: "bond",

@@ -116,8 +116,19 @@ func (l *Look) bootWords() string {
 // HasPort reports whether a card of the host has a port.
 func (l *Look) HasPort(guid ib.GUID) bool { return l.host.hasPort(guid) }
 
-// BondOfPort is the bond of the port that files of ours make; zero if they make none.
-func (l *Look) BondOfPort() ipoib.Bond { return BondOf(l.host.snap, l.PortGUID) }
+// BondOn is BondOf for a port of this host.
+func (l *Look) BondOn(port ib.GUID) ipoib.Bond { return BondOf(l.host.snap, port) }
+
+// BondOwner is the port of another resource whose files make the bond; zero if none do.
+func (l *Look) BondOwner() ib.GUID {
+	for _, n := range l.host.snap.Netdevs {
+		ref := ipoib.Ref{PortGUID: n.PortGUID, Bond: ipoib.Bond{Name: l.Name, Backup: l.PortGUID}}
+		if n.IB && n.Parent == "" && n.PortGUID != l.PortGUID && l.Of(ref).Persisted.Interface == l.Name {
+			return n.PortGUID
+		}
+	}
+	return 0
+}
 
 // BondOf is the bond of a port that files of ours make; zero if they make none.
 func BondOf(s *inventory.Snapshot, port ib.GUID) ipoib.Bond {

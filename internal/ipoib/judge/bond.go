@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -47,7 +49,7 @@ func (c *checker) noBackup(port found.BondPort) {
 // bondPort checks a port whose interface is there.
 func (c *checker) bondPort(port found.BondPort) {
 	l, n := c.look, port.Netdev
-	if n.Master != "" && n.Master != l.Name {
+	if n.Master != "" && n.Master != l.Name && n.Master != c.former {
 		c.add(finding.InterfaceInBond.Find("%s of %s is part of %s.", n.Name, l.Host, n.Master).At("bond"))
 		return
 	}
@@ -61,6 +63,56 @@ func (c *checker) bondPort(port found.BondPort) {
 	} else if l.Live.Carrier && n.Master == l.Name && !n.Carrier {
 		c.add(finding.BondWithoutBackup.Find("%s of %s has no carrier (port %s: %s).", n.Name, l.Host, port.GUID, state))
 	}
+}
+
+// CheckForeignBond refuses a bond that is there and that no state has: one of another resource with other ports, or one
+// of somebody else. Leaving are interfaces that the plan removes before.
+func CheckForeignBond(l *found.Look, d ipoib.Request, leaving []ipoib.Ref) []finding.Finding {
+	if l.Netdev == nil || l.Netdev.Kind != "bond" || l.Persisted.Found {
+		return nil
+	}
+	owner := l.BondOwner()
+	switch {
+	case owner.IsZero():
+		f := finding.InterfaceInBond.Find("%s of %s is a bond (mode %s) that this provider has not made.", l.Name, l.Host,
+			l.Netdev.Mode)
+		f.Summary = "Refusing to take over a bond of somebody else"
+		return []finding.Finding{f.At("bond").WithWayOut("Give the bond another name. Or remove it from the host, with " +
+			"what makes it, and plan again.")}
+	case slices.ContainsFunc(leaving, func(r ipoib.Ref) bool { return r.PortGUID == owner }):
+		return nil
+	}
+	return []finding.Finding{finding.BondUnfit.Find("%s of %s is the bond of an infiniband_ipoib_interface of port %s, "+
+		"which has other ports or other roles for them.", l.Name, l.Host, owner).WithWayOut(fmt.Sprintf("If another root "+
+		"module has it, leave it there. Otherwise write its ports as port_guid and backup_port_guid, and import it with "+
+		"the id %s/%s.", d.Host, owner))}
+}
+
+// CheckApart is about a bond whose ports are on two fabrics: by the names that the configuration has for these, or by
+// what the ports show. A fabric may fall apart under a bond that is there, which blocks no plan.
+func CheckApart(d ipoib.Request, one, two string, there bool) finding.Finding {
+	text := fmt.Sprintf("Ports %s and %s of %s are on two fabrics", d.PortGUID, d.Bond.Backup, d.Host)
+	if one != "" && two != "" {
+		return finding.BondUnfit.Find("%s, by fabrics of the provider block: %s and %s.", text, one, two)
+	}
+	f := finding.BondUnfit.Find("%s: their subnet managers or prefixes differ, or a look through the first one does not "+
+		"find the second.", text)
+	if there {
+		f.Severity, f.Summary = finding.Warn, "The ports of the bond are on two fabrics"
+		f.WayOut = "Connect the two fabrics, or remove this resource."
+	}
+	return f
+}
+
+// formerBond is the bond that this plan removes before it makes the interface: that of its port or, where it replaces
+// the interface of another port, of that one.
+func formerBond(l *found.Look, d ipoib.Request, leaving []ipoib.Ref) string {
+	for _, r := range append([]ipoib.Ref{d.Ref()}, leaving...) {
+		if name := l.BondOn(r.PortGUID).Name; name != d.Bond.Name && name != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 // alone finds a port that is configured by itself. That of port_guid may be what this resource had before.

@@ -53,8 +53,8 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 		l = l.WithoutPort()
 	}
 	c := &checker{look: l, d: d, portUnknown: p.PortUnknown, held: p.Held}
-	if p.Replaces && d.Bond.Name == "" && !p.PortUnknown {
-		c.former = l.BondOfPort().Name
+	if p.Replaces && !p.PortUnknown {
+		c.former = formerBond(l, d, p.Leaving)
 	}
 	c.config()
 	c.found = append(c.found, platform.CheckPort(l.Snapshot(), plat, d.PortGUID, "ib_ipoib")...)

@@ -177,11 +177,11 @@ func (c *checker) checkStack() {
 }
 
 // checkLostAtBoot finds an interface that is as asked now and that nothing configures
-// at boot.
+// at boot. A bond like that is somebody else's, or the plan says what it lacks.
 func (c *checker) checkLostAtBoot() {
 	o, want := c.look, c.d.Config
-	if o.Persisted.Found || len(o.Unmanaged) > 0 || !o.Present || !o.Live.Up || o.Live.Mode != want.Mode ||
-		o.Live.MTU != want.MTU || !ipconf.SameAddresses(o.Live.Addresses, want.Addresses) {
+	if o.Bond.Name != "" || o.Persisted.Found || len(o.Unmanaged) > 0 || !o.Present || !o.Live.Up ||
+		o.Live.Mode != want.Mode || o.Live.MTU != want.MTU || !ipconf.SameAddresses(o.Live.Addresses, want.Addresses) {
 		return
 	}
 	c.add(finding.InterfaceWouldBeLost.Find("%s of %s has mode %s, MTU %d and %s, and no file brings them back.", o.Name,

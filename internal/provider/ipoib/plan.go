@@ -184,6 +184,7 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		SM: o.Planned.HasSM(), Held: s.Held, Leaving: o.leavingPlaces(ref(d)),
 		LookedAfter: o.lookedAfter(look, d)}
 	all := append(judge.Check(look, d, planned), judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
+	all = append(all, o.checkBond(ctx, s, d)...)
 	if planned.SM && look.Unserved() {
 		elsewhere := judge.CheckFabric(d, o.SMsElsewhere(ctx, s.Snap, d.PortGUID))
 		// An apply of a subnet manager ends when its port is Active, or names the cause.
@@ -191,6 +192,22 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 			elsewhere = judge.CheckServed(look, d)
 		}
 		all = append(all, elsewhere...)
+	}
+	return all
+}
+
+// checkBond gives the findings that only the state and the configuration tell from what a bond may have.
+func (o object) checkBond(ctx context.Context, s *step, d ipoib.Request) (all []finding.Finding) {
+	if d.Bond.Name == "" {
+		return nil
+	}
+	was, _ := s.State.request() // zero without a state
+	if was.Host != d.Host || was.Bond.Name != d.Bond.Name {
+		all = judge.CheckForeignBond(s.Found, d, o.leavingPlaces(ref(d)))
+	}
+	backup := attribute.PortRef{Host: d.Host, GUID: d.Bond.Backup}
+	if o.OnTwoFabrics(ctx, ref(d), backup) {
+		all = append(all, judge.CheckApart(d, o.Fabrics.Of(ref(d)), o.Fabrics.Of(backup), was.Bond == d.Bond))
 	}
 	return all
 }

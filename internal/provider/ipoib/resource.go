@@ -70,6 +70,16 @@ func (o object) Place(d ipoib.Request) managed.Place {
 
 func (o object) Key(d ipoib.Request) string { return o.PortKey(ref(d)) }
 
+// Parts are the backup of a bond, which may be the port of another interface, and the name of the bond.
+func (o object) Parts(d ipoib.Request) []planned.Claim {
+	if d.Bond.Name == "" || d.Bond.Backup == d.PortGUID {
+		return nil
+	}
+	backup := attribute.PortRef{Host: d.Host, GUID: d.Bond.Backup}
+	return []planned.Claim{{Key: o.PortKey(backup), Name: backup.String()},
+		{Key: o.HostKey(d.Host) + "/" + d.Bond.Name, Name: d.Host + "/" + d.Bond.Name}}
+}
+
 func (o object) planned(d ipoib.Request) planned.Object {
 	return planned.Object{Kind: o.Kind, Key: o.Key(d)}
 }

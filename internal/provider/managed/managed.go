@@ -22,6 +22,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -164,6 +165,12 @@ type giver[M any] interface {
 	Gives(m *M) bool
 	// WarnReplaced says what stays.
 	WarnReplaced(m *M, diags *diag.Diagnostics)
+}
+
+// composed is an object with parts that another one of its kind may be, or have.
+type composed[Q any] interface {
+	// Parts are claims on them, by Key and Name.
+	Parts(q Q) []planned.Claim
 }
 
 // takesTurn is an object that is written as cards are: when it is its turn.

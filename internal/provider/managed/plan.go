@@ -97,9 +97,14 @@ func (r *Resource[M, Q, L, S]) claim(ctx context.Context, s *Step[M, Q, L], req 
 		return true // the look at the object says so
 	}
 	at := r.object.Place(s.Ask)
-	c := planned.Claim{Key: r.object.Key(s.Ask), Name: at.ID, HostIn: r.kind.HostIn}
-	if !r.Claim(ctx, "plan "+r.kind.Thing, c, req, s.Diags) {
-		return false
+	all := []planned.Claim{{Key: r.object.Key(s.Ask), Name: at.ID, HostIn: r.kind.HostIn}}
+	if o, ok := r.object.(composed[Q]); ok {
+		all = append(all, o.Parts(s.Ask)...)
+	}
+	for _, c := range all {
+		if !r.Claim(ctx, "plan "+r.kind.Thing, c, req, s.Diags) {
+			return false
+		}
 	}
 	if _, gives := r.object.(giver[M]); gives && !s.Exists && r.Planned.Stays(r.given(s.Ask)) {
 		return !r.refuses(ctx, s, r.refuseGiven(s.Ask))

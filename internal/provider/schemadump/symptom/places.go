@@ -22,6 +22,7 @@ func family(prefix string) []*finding.Rule {
 var (
 	anyHost = []*finding.Rule{finding.HostObserved, finding.ManagedTwice, finding.HostHasTwoNames,
 		finding.ChangedSincePlan}
+	onHost   = append(slices.Clip(anyHost), finding.ResumeOwed) // objects of provider/managed
 	identity = []*finding.Rule{finding.CardExchanged, finding.CardUndecided, finding.CardMoved,
 		finding.CardWithoutSerialNumber, finding.CardUnsupported,
 		finding.CardOtherFunction}
@@ -56,13 +57,13 @@ func Places() []Place {
 		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, writesFiles, hosts)},
 		{"infiniband_nv_config", slices.Concat(identity, family("NV"), hosts, []*finding.Rule{finding.VirtualFunctionsTooMany})},
 		{"infiniband_activation", slices.Concat(identity, hosts, []*finding.Rule{finding.RestartIntoDamagedFlash})},
-		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"), []*finding.Rule{finding.SubnetManagerOnCard})},
-		{"infiniband_virtual_functions", slices.Concat(identity, anyHost, writesFiles, family("VF"),
+		{"infiniband_port", slices.Concat(identity, onHost, writesFiles, needsModules, family("PO"), []*finding.Rule{finding.SubnetManagerOnCard})},
+		{"infiniband_virtual_functions", slices.Concat(identity, onHost, writesFiles, family("VF"),
 			[]*finding.Rule{finding.GUIDInvalid, finding.GUIDOfOtherCard, finding.GUIDsEqual, finding.GUIDInFabric,
 				finding.GUIDUntilRestart})},
-		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"), []*finding.Rule{finding.MTUDependsOnFabric})},
-		{"infiniband_node_names", slices.Concat(anyHost, writesFiles)},
-		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},
+		{"infiniband_opensm", slices.Concat(onHost, writesFiles, needsModules, family("SM"), []*finding.Rule{finding.MTUDependsOnFabric})},
+		{"infiniband_node_names", slices.Concat(onHost, writesFiles)},
+		{"infiniband_ipoib_interface", slices.Concat(onHost, writesFiles, needsModules, family("IP"))},
 		{"infiniband_fabric_file", []*finding.Rule{finding.ManagedTwice}},
 		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"), []*finding.Rule{finding.PackagesInstalled, finding.PackagesImpossible})},
 	}
