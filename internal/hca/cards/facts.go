@@ -86,13 +86,17 @@ func (c Card) Confirm(ctx context.Context, what string) (*Look, error) {
 }
 
 // hostFacts gives the facts of the card's host, including the configuration and the
-// operator's machine.
+// operator's machine. That one is tried as often as the host is read, and not once for each object.
 func (o *Session) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	return safety.HostFacts{
 		Snapshot: *s, Support: platform.SupportOf(s, c.PCI), Observe: c.Host.Observe(), RebootAllowed: c.RebootAllowed,
-		Interrupts: c.Interrupts, BackupDir: o.BackupDir, BackupProblem: backupProblem(o.BackupDir),
+		Interrupts: c.Interrupts, BackupDir: o.BackupDir,
+		BackupProblem: inventory.Derive(s, backupKey{}, func() string { return backupProblem(o.BackupDir) }),
 	}
 }
+
+// backupKey is the key of what was found about the directory of the backups.
+type backupKey struct{}
 
 // Identities gives the identities of all cards of a host.
 func Identities(s *inventory.Snapshot) []clash.Holder {
