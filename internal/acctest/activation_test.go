@@ -1,11 +1,15 @@
 package acctest
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
@@ -240,4 +244,117 @@ func TestActivation_shows_a_second_restart(t *testing.T) {
 		t.Errorf("%d boots; expected the first and two more", n)
 	}
 	emptyPlan(t, ws, cfg)
+}
+
+// killedIn ends an apply while a program writes to the card of a host. Its job goes on there.
+func (w *Lab) killedIn(ws *Workspace, plan *Plan, host, program string) {
+	w.t.Helper()
+	ctx, kill := context.WithCancel(w.t.Context())
+	defer kill()
+	ended := make(chan error)
+	go func() {
+		_, err := ws.Apply(ctx, plan)
+		ended <- err
+	}()
+	w.waitForMstflint(host, program)
+	kill()
+	if err := <-ended; err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// leftToHost is the part of the main scenario that writes to the card, with one restart by an infiniband_activation
+// before the link types are set.
+func (w *Lab) leftToHost(host string) Config {
+	leave := map[string]any{"activation": "host"}
+	cfg := w.cardOnly(host)
+	link := cfg[4]
+	cfg = cfg[:4].With(cfg[2].Address(), leave).With(cfg[3].Address(), leave)
+	link.After = []string{"infiniband_activation.it"}
+	return append(cfg, activation(host, cfg[2].Address(), cfg[3].Address()), link)
+}
+
+// An apply was killed while a job writes to the card of a host, and the job goes on. The next plan, made at once, leaves
+// open what the restart is for, and its apply brings what is written into use.
+func TestActivation_while_a_job_of_before_runs(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		program string
+		exists  bool
+	}{{"b", false}, {"b", true}, {"sg", false}, {"sg", true}} {
+		t.Run(fmt.Sprint(x.program, " ", x.exists), func(t *testing.T) {
+			t.Parallel()
+			host := labs.Intel9
+			w := Start(t, Options{Hosts: boughtHost()})
+			ws, cfg := w.Workspace(), w.leftToHost(host)
+			if x.exists {
+				mustApply(t, ws, Config{activation(host)})
+			}
+			if x.program == "sg" {
+				ready := append(Config{}, cfg[:3]...)
+				if x.exists {
+					ready = append(ready, activation(host))
+				}
+				mustApply(t, ws, ready)
+			}
+			boots := w.Boots(host)
+			w.Machine(host).Faults.Set(labsim.FaultSpec{FlashSlow: 15 * time.Millisecond})
+			w.killedIn(ws, cleanPlan(t, ws, cfg), host, x.program)
+			again := cleanPlan(t, ws, cfg)
+			open := unknownIn(again, "infiniband_activation.it")
+			if !slices.Contains(open, "change") || !slices.Contains(open, "restarts") {
+				t.Errorf("the plan says %v", again.Get("infiniband_activation.it"))
+			}
+			w.Machine(host).Faults.Clear()
+			applyStep(t, ws, again, "")
+			if n := w.Boots(host); n != boots+1 {
+				t.Errorf("%d boots; %d before the apply", n, boots)
+			}
+			if got := ws.Get("infiniband_activation.it", "restarts"); got != host {
+				t.Errorf("restarts is %v", got)
+			}
+			const burned = card.PSIDEN + " 2.40.5032 -> " + card.PSIDVPI + " 2.42.5000"
+			if got := ws.Get(cfg[2].Address(), "change"); got != burned {
+				t.Errorf("change of the firmware is %v", got)
+			}
+			once(t, w, host)
+			checkConverged(t, w, ws, cfg, host)
+		})
+	}
+}
+
+// Flash holds new firmware and GUIDs, and nothing has restarted the host. The restart of this apply has the card show
+// the GUIDs, and what is made after it records the card as the plan says.
+func TestActivation_then_a_new_resource_of_the_card(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: boughtHost()})
+	ws, cfg := w.Workspace(), w.leftToHost(host)
+	mustApply(t, ws, cfg[:4])
+	open := cfg.With(cfg[2].Address(), map[string]any{"image_id": Unknown})
+	if got := unknownIn(mustPlan(t, ws, open), "infiniband_activation.it"); !slices.Contains(got, "change") {
+		t.Errorf("an image that is not known yet: only %v is open", got)
+	}
+	applyStep(t, ws, cleanPlan(t, ws, cfg), "")
+	if n := w.Boots(host); n != 2 {
+		t.Errorf("%d boots; expected the first and one more", n)
+	}
+	checkConverged(t, w, ws, cfg, host)
+}
+
+// What comes into a card between a plan and its apply is not passed over in silence.
+func TestActivation_fails_on_what_its_plan_does_not_say(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: boughtHost()})
+	ws, other := w.Workspace(), w.Workspace()
+	plan := cleanPlan(t, ws, Config{activation(host)})
+	mustApply(t, other, w.burn(host, w.Image(ImageVPI), map[string]any{"activation": "host"}))
+	said, err := ws.Apply(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(said.Errors().Find("inconsistent final plan", "change: planned")) != 1 || w.Boots(host) != 1 {
+		t.Errorf("%d boots\n%s", w.Boots(host), said)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	hcaactivation "github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -60,9 +61,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.ID = config.Host
 	plan.fill(f, exists)
-	planned.Steady{Held: exists, ToDo: f.text != "", Live: []string{"way", "change", "restarts", "drains", "running"},
+	planned.Steady{Held: exists, ToDo: f.text != "" || f.open, Live: []string{"way", "change", "restarts", "drains", "running"},
 		Foreseen: true, Kept: []string{"activation"}}.Plan(ctx, req, resp, &plan)
-	if f.text != "" {
+	if f.text != "" || f.open {
 		plan.warnHidden(&state, f, diags)
 	}
 }
@@ -72,6 +73,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 func (m *model) warnHidden(state *model, f foreseen, diags *diag.Diagnostics) {
 	host := m.Host.ValueString()
 	switch {
+	case f.open:
+		diags.AddWarning("The apply may restart host "+host+" for its cards", "What they will have is not known yet: a job of "+
+			"an earlier apply is not closed, or a value of a resource is known after the apply only. The apply activates "+
+			"what waits then.")
 	case m.resets() && m.Way.Equal(state.Way):
 		diags.AddWarning("The apply resets cards of host "+host, "It "+f.text+": "+f.way+".")
 	case !m.resets() && !m.ShownAfter(state.Restart):
@@ -124,6 +129,7 @@ type foreseen struct {
 	way     string // with activation = "least"; empty if nothing waits
 	planned bool   // this walk writes some of it
 	only    bool   // all of it
+	open    bool   // more may wait then
 }
 
 // foresee gathers what the resources that were planned before write, and what earlier applies have
@@ -140,11 +146,14 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 	}
 	f.only, f.what = true, map[*session.CardAt][]string{}
 	f.cards = r.cardsOf(ctx, host, what, snap, &resp.Diagnostics)
+	f.open = r.Planned.Card(planned.AnyCard).Open
 	f.text = changeText(f.cards, func(at *session.CardAt) []string {
 		all := r.Planned.Awaited(at.Ref)
 		f.planned = f.planned || len(all) > 0
 		left := r.waits(ctx, at, &resp.Diagnostics)
-		if l, err := cards.LookAt(first, at.Ref.PCI); err == nil && first != snap {
+		f.open = f.open || r.Planned.Card(at.Ref).Open || runs(at.Pending)
+		// A job that was open then has left the plan open, too.
+		if l, err := cards.LookAt(first, at.Ref.PCI); err == nil && first != snap && !journal.AnyCloses(l.Pending) {
 			left = append(slices.DeleteFunc(left, func(s string) bool {
 				return s != hca.WaitsLinkTypes && s != hca.WaitsSettings
 			}), hca.Written(l)...)
@@ -160,6 +169,11 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 		return all
 	})
 	return f
+}
+
+// runs reports whether a job of a card runs, or is not proven to have ended.
+func runs(jobs []journal.Report) bool {
+	return slices.ContainsFunc(jobs, func(j journal.Report) bool { return j.Running })
 }
 
 func (f foreseen) resets() bool { return strings.HasPrefix(f.way, wayReset) }
@@ -201,12 +215,14 @@ func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what
 	if diagnostic.AddPlanned(ctx, diags, what, found) {
 		return false
 	}
-	if len(f.due) == 0 {
+	if len(f.due) == 0 && !f.open {
 		return true
 	}
-	r.Planned.AddOwed(ctx, f.due[0].Ref.Host, f.due[0].Snap, diags)
+	if len(f.due) > 0 {
+		r.Planned.AddOwed(ctx, f.due[0].Ref.Host, f.due[0].Snap, diags)
+	}
 	started := f.cards
-	if f.resets() {
+	if f.resets() && !f.open {
 		started = f.due
 	}
 	for _, at := range started {
@@ -234,6 +250,11 @@ func (m *model) fill(f foreseen, exists bool) {
 	m.Restart, m.Change, m.Running = attribute.UnknownRestart(), types.StringUnknown(), types.MapUnknown(runningType)
 	m.Way = attribute.OrNull(f.way)
 	switch {
+	case f.open:
+		if m.Activation.ValueString() == least {
+			m.Way = types.StringUnknown()
+		}
+		return
 	case f.text == "" && !exists:
 		m.Restart, m.Change = attribute.NoRestart(), types.StringNull()
 	case f.planned || f.text != "" && !exists:

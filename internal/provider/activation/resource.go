@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -19,6 +20,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 var (
@@ -97,6 +99,9 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 	if diags.HasError() {
 		return nil
 	}
+	if err = unannounced(what, plan, all, text); err != nil {
+		return err
+	}
 	switch {
 	case plan.resets():
 		_, err = r.Cards.Reset(ctx, on)
@@ -111,6 +116,12 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 		plan.Restart = r.Restarted(ctx, plan.Restart, at)
 	}
 	plan.settle(all, text != "")
+	if plan.Way.IsUnknown() {
+		plan.Way = types.StringNull()
+		if text != "" {
+			plan.Way = types.StringValue(wayRestart + "what waits was not known when that was planned")
+		}
+	}
 	if plan.Change.IsUnknown() {
 		plan.Change = attribute.OrNull(text)
 	}
@@ -119,6 +130,21 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 		plan.Running = runningOf(now)
 	}
 	return err
+}
+
+// unannounced refuses what the plan has not said, and what nobody can say while a job writes to a card.
+func unannounced(what string, plan *model, all []*session.CardAt, text string) error {
+	for _, at := range all {
+		if runs(at.Pending) {
+			return &safety.RefusedError{What: what, Findings: []finding.Finding{
+				finding.FlashJobRunning.Find("A job writes to card %s.", at.Ref)}}
+		}
+	}
+	if text == "" || plan.resets() || plan.Announced() {
+		return nil
+	}
+	return &safety.RefusedError{What: what, Findings: []finding.Finding{finding.ChangedSincePlan.Find(
+		"The plan was to restart nothing. Now a restart %s. The host was not restarted. Plan again.", text)}}
 }
 
 // settle gives what the plan could not say of the restart: a host may have no cards, and a reset has only commands.

@@ -38,7 +38,7 @@ var NewSettleJob = actions.New(actions.Kind[settling]{
 	},
 	Plan: func(ctx context.Context, d *session.Data, m *settling, diags *diag.Diagnostics) {
 		if at := d.RecordedCard(ctx, m.CardID, types.StringNull(), m.what(), diags); at != nil {
-			session.AddJobs(diags, at.Ref, at.Pending)
+			d.AddJobs(diags, at.Ref, at.Pending)
 			diagnostic.AddFindings(ctx, diags, m.what(), at.Strange())
 		}
 	},
@@ -88,7 +88,7 @@ func (m *settling) settle(ctx context.Context, d *session.Data, tell func(string
 	}
 	left, err := cards.LookAt(now, at.Ref.PCI)
 	if err == nil {
-		session.AddJobs(diags, at.Ref, left.Pending)
+		d.AddJobs(diags, at.Ref, left.Pending)
 	}
 	return err
 }

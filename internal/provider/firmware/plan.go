@@ -244,6 +244,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 		return false
 	}
 	r.Planned.AddOwed(ctx, a.at.Ref.Host, a.at.Snap, diags)
+	r.AddJobs(diags, a.at.Ref, a.Jobs)
 	return !a.report(ctx, diags) && a.agrees(config, diags)
 }
 
@@ -259,9 +260,8 @@ func (a *assessment) otherBurn() bool {
 	return last.ID != "" && a.hasImage() && last.Image.SHA256 != a.image.SHA256
 }
 
-// report adds findings, and what an earlier apply left unfinished.
+// report adds findings.
 func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (blocked bool) {
-	session.AddJobs(diags, a.at.Ref, a.Jobs)
 	findings := diagnostic.WithoutJobs(a.Verdict.Findings)
 	if a.now.Restored {
 		findings = finding.DestroyGoesOn(findings)

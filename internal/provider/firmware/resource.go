@@ -120,13 +120,15 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	}
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
 	pending := a.at.Pending
-	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, earlierBackup(prior.ID.IsNull(), pending, done),
-		prior.BackupPath.ValueString()))
+	earlier := earlierBackup(prior.ID.IsNull(), pending, done)
+	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, earlier, prior.BackupPath.ValueString()))
 	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
 	burned := done.BackupPath != ""
 	switch {
 	case m.Change.IsUnknown() && burned:
 		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
+	case m.Change.IsUnknown() && earlier != "":
+		m.Change = types.StringValue(changeText(describe(done.JobBefore), a.image))
 	case m.Change.IsUnknown():
 		m.Change = attribute.OrNull(prior.Change.ValueString())
 	}

@@ -87,7 +87,7 @@ func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state
 		diagnostic.AddError(diags, "plan to restore firmware of card "+card, err)
 		return false, false
 	}
-	session.AddJobs(diags, ref, a.Jobs)
+	r.AddJobs(diags, ref, a.Jobs)
 	if diagnostic.AddFindings(ctx, diags, "restore firmware of card "+card, diagnostic.WithoutJobs(a.Verdict.Findings)) {
 		return false, false
 	}

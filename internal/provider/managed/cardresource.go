@@ -131,7 +131,7 @@ func (r *CardResource[M, Q, L, S]) assess(ctx context.Context, s *CardStep[M, Q,
 		diagnostic.AddErrorAt(s.Diags, path.Root("card_id"), "plan "+r.kind.of()+" "+s.At.Ref.String(), err)
 		return nil, false
 	}
-	session.AddJobs(s.Diags, s.At.Ref, s.Jobs)
+	r.AddJobs(s.Diags, s.At.Ref, s.Jobs)
 	r.Planned.AddOwed(ctx, s.At.Ref.Host, s.At.Snap, s.Diags)
 	if diagnostic.AddPlanned(ctx, s.Diags, r.kind.what(s.At.Ref), diagnostic.WithoutJobs(s.Verdict.Findings)) {
 		return nil, false

@@ -107,7 +107,7 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		diagnostic.AddError(s.Diags, kind.Change+" "+kind.Thing+" "+at.Ref.String(), err)
 		return nil
 	}
-	session.AddJobs(s.Diags, at.Ref, a.Jobs)
+	o.AddJobs(s.Diags, at.Ref, a.Jobs)
 	if a.Verdict.Activation == safety.ActivationReboot {
 		o.Planned.UpdateCard(at.Ref, func(c *planned.Card) { c.Restarts = true })
 	} else if a.Verdict.Action == safety.ActionSettings && s.Found.Restarts(s.Ask) {

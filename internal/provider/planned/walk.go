@@ -83,7 +83,12 @@ type Card struct {
 	AtRestart map[int]ib.LinkType
 	Functions int    // virtual functions that are asked for; 0 if no resource does
 	Offers    *int64 // those that the settings offer after the next start; nil if no resource says so
+	// Open says that only the apply will know what is written: a job of before decides it, or a value is not known yet.
+	Open bool
 }
+
+// AnyCard stands for a card that is not known yet.
+var AnyCard attribute.CardRef
 
 // Restart notes that the host of the card is restarted after the resources planned so far. firmware
 // and guids are what an earlier apply has left in flash; zero: nothing.

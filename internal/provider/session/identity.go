@@ -102,9 +102,12 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 	if at == nil {
 		return nil
 	}
-	now := at.Snap.Identity(at.Card)
-	if who = expectedIdentity(name, who, now, record.IsNull()); record.IsNull() {
-		who = d.firstRecord(name, who, at.Look)
+	now := at.Who
+	if record.IsNull() {
+		first := d.firstLook(name.CardRef, at.Look)
+		who = d.firstRecord(name, expectedIdentity(name, who, first.Who, true), first)
+	} else {
+		who = expectedIdentity(name, who, now, false)
 	}
 	at.HCA.Recorded, at.Identity = who, types.StringValue(who.String())
 	if !isSame(who, now) && !who.Empty() {
@@ -118,12 +121,27 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 func (d *Data) FirstRecord(id types.String, pci ib.PCIAddress, snap *inventory.Snapshot) types.String {
 	name, err := attribute.ParseCardName(id.ValueString())
 	look, gone := cards.LookAt(snap, pci)
+	look = d.firstLook(name.CardRef, look)
 	token, wrong := ib.ParseToken(name.Token)
 	if errors.Join(err, gone, wrong) != nil {
 		return types.StringNull() // neither is: the caller has made the id, from the card in this snapshot
 	}
 	who := expectedIdentity(name, token, look.Who, true)
 	return types.StringValue(d.firstRecord(name, who, look).String())
+}
+
+// firstLook is the look at a card before this process changed its host: the plan has recorded what was seen then, and a
+// restart in its apply may show more.
+func (d *Data) firstLook(ref attribute.CardRef, now *cards.Look) *cards.Look {
+	h, _, err := d.Host(ref.Host)
+	if err != nil || h.First() == nil {
+		return now
+	}
+	first, err := cards.LookAt(h.First(), ref.PCI)
+	if err != nil {
+		return now
+	}
+	return first
 }
 
 // firstRecord adds the GUID that the card keeps while its flash is written, if it is the card that
