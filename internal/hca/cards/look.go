@@ -49,6 +49,17 @@ func interpret(s *inventory.Snapshot, card *inventory.Card) *Look {
 	return l
 }
 
+// Before is the look at the same address in an earlier snapshot; l if that has no card there.
+func (l *Look) Before(s *inventory.Snapshot) *Look {
+	if s == nil {
+		return l
+	}
+	if was, err := LookAt(s, l.Card.PCI); err == nil {
+		return was
+	}
+	return l
+}
+
 // Look reads the host, unless that is remembered, and gives the look at the card. A host
 // without the card is *NoCardError, with a look that has nothing but the snapshot.
 func (c Card) Look(ctx context.Context) (*Look, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
@@ -61,9 +62,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.ID = config.Host
 	plan.fill(f, exists)
-	planned.Steady{Held: exists, ToDo: f.text != "" || f.open, Live: []string{"way", "change", "restarts", "drains", "running"},
+	planned.Steady{Held: exists, ToDo: f.waits(), Live: []string{"way", "change", "restarts", "drains", "running"},
 		Foreseen: true, Kept: []string{"activation"}}.Plan(ctx, req, resp, &plan)
-	if f.text != "" || f.open {
+	if f.waits() {
 		plan.warnHidden(&state, f, diags)
 	}
 }
@@ -74,9 +75,9 @@ func (m *model) warnHidden(state *model, f foreseen, diags *diag.Diagnostics) {
 	host := m.Host.ValueString()
 	switch {
 	case f.open:
-		diags.AddWarning("The apply may restart host "+host+" for its cards", "What they will have is not known yet: a job of "+
-			"an earlier apply is not closed, or a value of a resource is known after the apply only. The apply activates "+
-			"what waits then.")
+		diags.AddWarning("The apply may restart host "+host+" for its cards", "What waits in them is not known yet: a job "+
+			"of an earlier apply is not closed, or a value of a resource is known after the apply only. The apply "+
+			"activates what waits then.")
 	case m.resets() && m.Way.Equal(state.Way):
 		diags.AddWarning("The apply resets cards of host "+host, "It "+f.text+": "+f.way+".")
 	case !m.resets() && !m.ShownAfter(state.Restart):
@@ -146,19 +147,11 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 	}
 	f.only, f.what = true, map[*session.CardAt][]string{}
 	f.cards = r.cardsOf(ctx, host, what, snap, &resp.Diagnostics)
-	f.open = r.Planned.Card(planned.AnyCard).Open
 	f.text = changeText(f.cards, func(at *session.CardAt) []string {
 		all := r.Planned.Awaited(at.Ref)
 		f.planned = f.planned || len(all) > 0
-		left := r.waits(ctx, at, &resp.Diagnostics)
-		f.open = f.open || r.Planned.Card(at.Ref).Open || runs(at.Pending)
-		// A job that was open then has left the plan open, too.
-		if l, err := cards.LookAt(first, at.Ref.PCI); err == nil && first != snap && !journal.AnyCloses(l.Pending) {
-			left = append(slices.DeleteFunc(left, func(s string) bool {
-				return s != hca.WaitsLinkTypes && s != hca.WaitsSettings
-			}), hca.Written(l)...)
-		}
-		for _, one := range left {
+		f.open = f.open || r.Planned.IsOpen(at.Ref) || runs(at.Pending)
+		for _, one := range r.left(ctx, at, first, &resp.Diagnostics) {
 			if !slices.Contains(all, one) {
 				all, f.only = append(all, one), false
 			}
@@ -170,6 +163,22 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 	})
 	return f
 }
+
+// left is what earlier applies have left in a card. Where the first look met a job that was not closed, the plan was
+// open, too, and what the card has now counts.
+func (r *Resource) left(ctx context.Context, at *session.CardAt, first *inventory.Snapshot,
+	diags *diag.Diagnostics) []string {
+	now := r.waits(ctx, at, diags)
+	was := at.Before(first)
+	if was == at.Look || journal.AnyCloses(was.Pending) {
+		return now
+	}
+	stored := slices.DeleteFunc(now, func(s string) bool { return s != hca.WaitsLinkTypes && s != hca.WaitsSettings })
+	return append(stored, hca.Written(was)...)
+}
+
+// waits reports whether anything does, or may.
+func (f foreseen) waits() bool { return f.text != "" || f.open }
 
 // runs reports whether a job of a card runs, or is not proven to have ended.
 func runs(jobs []journal.Report) bool {
@@ -215,20 +224,22 @@ func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what
 	if diagnostic.AddPlanned(ctx, diags, what, found) {
 		return false
 	}
-	if len(f.due) == 0 && !f.open {
-		return true
-	}
+	r.tell(f)
 	if len(f.due) > 0 {
 		r.Planned.AddOwed(ctx, f.due[0].Ref.Host, f.due[0].Snap, diags)
 	}
+	return true
+}
+
+// tell notes for the resources that are planned after this one which cards start anew, or may.
+func (r *Resource) tell(f foreseen) {
 	started := f.cards
-	if f.resets() && !f.open {
+	if !f.open && (len(f.due) == 0 || f.resets()) {
 		started = f.due
 	}
 	for _, at := range started {
 		r.Planned.UpdateCard(at.Ref, func(c *planned.Card) { c.Restart(waiting(at)) })
 	}
-	return true
 }
 
 // waiting is what an earlier apply has left in the flash of a card: no resource of this walk says

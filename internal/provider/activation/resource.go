@@ -115,16 +115,7 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 		r.Planned.DoneCard(at.Ref)
 		plan.Restart = r.Restarted(ctx, plan.Restart, at)
 	}
-	plan.settle(all, text != "")
-	if plan.Way.IsUnknown() {
-		plan.Way = types.StringNull()
-		if text != "" {
-			plan.Way = types.StringValue(wayRestart + "what waits was not known when that was planned")
-		}
-	}
-	if plan.Change.IsUnknown() {
-		plan.Change = attribute.OrNull(text)
-	}
+	plan.settle(all, text)
 	_, _, now, err := r.Look(ctx, host)
 	if err == nil {
 		plan.Running = runningOf(now)
@@ -148,7 +139,16 @@ func unannounced(what string, plan *model, all []*session.CardAt, text string) e
 }
 
 // settle gives what the plan could not say of the restart: a host may have no cards, and a reset has only commands.
-func (m *model) settle(all []*session.CardAt, waited bool) {
+func (m *model) settle(all []*session.CardAt, text string) {
+	if m.Way.IsUnknown() {
+		m.Way = types.StringNull()
+		if text != "" {
+			m.Way = types.StringValue(wayRestart + "what waits was not known when that was planned")
+		}
+	}
+	if m.Change.IsUnknown() {
+		m.Change = attribute.OrNull(text)
+	}
 	if m.Restarts.IsUnknown() {
 		m.Restart = attribute.NoRestart()
 	}
@@ -156,7 +156,7 @@ func (m *model) settle(all []*session.CardAt, waited bool) {
 		return
 	}
 	m.Drains = attribute.NoRestart().Drains
-	if len(all) > 0 && waited {
+	if len(all) > 0 && text != "" {
 		m.Drains = all[0].Restart().Drains
 	}
 }

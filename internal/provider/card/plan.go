@@ -65,7 +65,10 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 	plan.identify(ref, found, now)
 	plan.ID = idOf(ref, plan.tell(append(recorded, state.recordedIdentity()), now))
 	if plan.CardIdentity = state.CardIdentity; !isSame(state.recordedIdentity(), now) || plan.CardIdentity.IsNull() {
-		plan.CardIdentity = r.FirstRecord(plan.ID, ref.PCI, snap)
+		if h, _, err := r.Host(ref.Host); err == nil && h.First() != nil {
+			snap = h.First()
+		}
+		plan.CardIdentity = session.FirstRecord(plan.ID, ref.PCI, snap)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }

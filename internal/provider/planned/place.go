@@ -6,19 +6,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// First gives what was first seen of a card in this walk: seen, unless there was something
-// before. An apply plans a new object again, perhaps after it has written to the card for
-// another one, and must come to the identity of the plan.
-func (p *Walk) First(key string, seen ib.Identity) ib.Identity {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := p.place(key)
-	if at.first == nil {
-		at.first = &seen
-	}
-	return *at.first
-}
-
 // SetExchanged notes that the state has another card than the one in a slot. It reports
 // whether the one in the slot was already taken for a card that this does not allow.
 func (p *Walk) SetExchanged(key string, recorded ib.Identity) (late bool) {

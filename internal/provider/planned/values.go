@@ -68,5 +68,4 @@ type place struct {
 	taken    []ib.Identity // that the card in the slot was taken for; empty: for whatever is there
 	adopted  *ib.Identity  // what an infiniband_card of the slot says of the card; nil without one
 	imported bool          // this walk imports the infiniband_card by its place alone
-	first    *ib.Identity  // what was seen of the card before this walk wrote to it
 }

@@ -87,9 +87,6 @@ type Card struct {
 	Open bool
 }
 
-// AnyCard stands for a card that is not known yet.
-var AnyCard attribute.CardRef
-
 // Restart notes that the host of the card is restarted after the resources planned so far. firmware
 // and guids are what an earlier apply has left in flash; zero: nothing.
 func (c *Card) Restart(firmware ib.Firmware, guids *ib.GUIDSet) {
@@ -163,6 +160,16 @@ func (p *Walk) UpdateCard(ref attribute.CardRef, change func(*Card)) {
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port2}] = plannedPort{ref, 2}
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port1}] = plannedPort{ref, 1}
 	}
+}
+
+// LeaveOpen notes that a card is open; one that is not known yet has no name.
+func (p *Walk) LeaveOpen(ref attribute.CardRef, open bool) {
+	p.UpdateCard(ref, func(c *Card) { c.Open = c.Open || open })
+}
+
+// IsOpen reports whether a card is open, or one that is not known yet.
+func (p *Walk) IsOpen(ref attribute.CardRef) bool {
+	return p.Card(ref).Open || p.Card(attribute.CardRef{}).Open
 }
 
 // Await notes that this walk writes something to a card that a restart is to load, and leaves the

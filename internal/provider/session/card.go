@@ -16,7 +16,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -124,9 +123,7 @@ func (c *CardAt) WarnRestart(diags *diag.Diagnostics, why string) {
 // AddJobs warns of flash jobs that nobody has settled: what another apply does now, or
 // an interrupted one left. What the card will have is open until they are.
 func (d *Data) AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []journal.Report) {
-	if journal.AnyCloses(jobs) {
-		d.Planned.UpdateCard(ref, func(c *planned.Card) { c.Open = true })
-	}
+	d.Planned.LeaveOpen(ref, journal.AnyCloses(jobs))
 	for _, j := range jobs {
 		diags.AddWarning(j.Title(ref.String()), j.String())
 	}

@@ -104,8 +104,8 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 	}
 	now := at.Who
 	if record.IsNull() {
-		first := d.firstLook(name.CardRef, at.Look)
-		who = d.firstRecord(name, expectedIdentity(name, who, first.Who, true), first)
+		first := at.Before(at.Host.First())
+		who = firstRecord(expectedIdentity(name, who, first.Who, true), first)
 	} else {
 		who = expectedIdentity(name, who, now, false)
 	}
@@ -117,40 +117,25 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 }
 
 // FirstRecord is what the plan of a new infiniband_card records of the card in a slot that its id
-// names, with a look at the host.
-func (d *Data) FirstRecord(id types.String, pci ib.PCIAddress, snap *inventory.Snapshot) types.String {
+// names, with the first look of this process at the host: an apply may have the card show more since.
+func FirstRecord(id types.String, pci ib.PCIAddress, snap *inventory.Snapshot) types.String {
 	name, err := attribute.ParseCardName(id.ValueString())
 	look, gone := cards.LookAt(snap, pci)
-	look = d.firstLook(name.CardRef, look)
 	token, wrong := ib.ParseToken(name.Token)
 	if errors.Join(err, gone, wrong) != nil {
 		return types.StringNull() // neither is: the caller has made the id, from the card in this snapshot
 	}
 	who := expectedIdentity(name, token, look.Who, true)
-	return types.StringValue(d.firstRecord(name, who, look).String())
-}
-
-// firstLook is the look at a card before this process changed its host: the plan has recorded what was seen then, and a
-// restart in its apply may show more.
-func (d *Data) firstLook(ref attribute.CardRef, now *cards.Look) *cards.Look {
-	h, _, err := d.Host(ref.Host)
-	if err != nil || h.First() == nil {
-		return now
-	}
-	first, err := cards.LookAt(h.First(), ref.PCI)
-	if err != nil {
-		return now
-	}
-	return first
+	return types.StringValue(firstRecord(who, look).String())
 }
 
 // firstRecord adds the GUID that the card keeps while its flash is written, if it is the card that
 // is asked for.
-func (d *Data) firstRecord(name attribute.CardName, who ib.Identity, look *cards.Look) ib.Identity {
+func firstRecord(who ib.Identity, look *cards.Look) ib.Identity {
 	if !isSame(who, look.Who) {
 		return who
 	}
-	return who.With(d.Planned.First(d.FunctionKey(name.CardRef), firstGUID(look)))
+	return who.With(firstGUID(look))
 }
 
 // firstGUID is the GUID of the card that a plan without a record keeps: the one that its driver

@@ -11,7 +11,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
 // FoundCard is what a refresh found of a card.
@@ -52,9 +51,8 @@ func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.Card
 // card in the slot is not the one of the state: the apply does not know that any more.
 func (r *Resource) AskedCard(ctx context.Context, thing string, id attribute.CardID, known bool, why string,
 	diags *diag.Diagnostics) (ref attribute.CardRef, ok bool) {
-	open := func(c *planned.Card) { c.Open = true }
 	if id.IsUnknown() {
-		r.Planned.UpdateCard(planned.AnyCard, open)
+		r.Planned.LeaveOpen(attribute.CardRef{}, true)
 		diagnostic.AddPostponed(diags, thing+" of a card", why)
 		return ref, false
 	}
@@ -66,7 +64,7 @@ func (r *Resource) AskedCard(ctx context.Context, thing string, id attribute.Car
 	if ready && known {
 		return ref, true
 	}
-	r.Planned.UpdateCard(ref, open)
+	r.Planned.LeaveOpen(ref, true)
 	diagnostic.AddPostponed(diags, thing+" of card "+ref.String(), why)
 	if _, exchanged := r.taken(id); ready && exchanged {
 		what := "plan " + thing + " of card " + ref.String()
