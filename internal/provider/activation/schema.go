@@ -23,7 +23,8 @@ const description = "One restart of a host for all that waits in its cards: firm
 	"resource in turn, as `infiniband_link_type` of a ConnectX-3 does after a cross-flash.\n\n" +
 	"All flashes of the host are verified directly before the restart. The provider's drain commands run before it, and " +
 	"its resume commands after it. Then each card is proven to run what its flash holds. An apply that ended in between " +
-	"is found by the next plan. Destroying it only forgets.\n\n" +
+	"is found by the next plan: while one of its jobs is not closed, `change` and `restarts` are known after the apply. " +
+	"Destroying it only forgets.\n\n" +
 	"The refresh after a restart sets `restarts`, `drains`, `change` and `way` to null, so that the diff shows the next " +
 	"restart.\n\n" +
 	"A restart loads what every card of the host has in flash, also what somebody else has written. That alone is no " +
