@@ -37,7 +37,7 @@ func (s *renamingServer) follow(ctx context.Context, req *tfprotov6.ReadResource
 	if s.provider.session == nil || s.types.read(ctx, s.ProviderServer) != nil || s.types.resources[req.TypeName] == nil {
 		return nil //nolint:nilerr // what the types are is asked again by those that need them
 	}
-	typ := s.types.resources[req.TypeName].ValueType()
+	typ := s.types.resources[req.TypeName]
 	state, err := req.CurrentState.Unmarshal(typ)
 	if err != nil {
 		return nil //nolint:nilerr // the framework says what is wrong with a state

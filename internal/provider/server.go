@@ -184,7 +184,7 @@ func (s *plainServer) PlanResourceChange(
 	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
 	resp, err := s.ProviderServer.PlanResourceChange(ctx, req)
-	if err == nil {
+	if err == nil && !isSame(resp.PlannedState, req.PriorState) {
 		err = s.resource(ctx, req.TypeName, resp.PlannedState, req.Config)
 	}
 	return plain(resp, err)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -14,8 +15,8 @@ import (
 // schemas are the types of what a server answers with, asked for once.
 type schemas struct {
 	once      sync.Once
-	resources map[string]*tfprotov6.Schema
-	data      map[string]*tfprotov6.Schema
+	resources map[string]tftypes.Type
+	data      map[string]tftypes.Type
 	err       error
 }
 
@@ -23,19 +24,26 @@ func (s *schemas) read(ctx context.Context, server tfprotov6.ProviderServer) err
 	s.once.Do(func() {
 		resp, err := server.GetProviderSchema(context.WithoutCancel(ctx), &tfprotov6.GetProviderSchemaRequest{})
 		if s.err = err; err == nil {
-			s.resources, s.data = resp.ResourceSchemas, resp.DataSourceSchemas
+			s.resources, s.data = typesOf(resp.ResourceSchemas), typesOf(resp.DataSourceSchemas)
 		}
 	})
 	return s.err
 }
 
+func typesOf(schemas map[string]*tfprotov6.Schema) map[string]tftypes.Type {
+	types := map[string]tftypes.Type{}
+	for name, schema := range schemas {
+		types[name] = schema.ValueType()
+	}
+	return types
+}
+
 // plainValue makes the texts that hosts have put into a value plain. Texts in written
 // are from the configuration; an engine requires them unchanged.
-func plainValue(schema *tfprotov6.Schema, value, written *tfprotov6.DynamicValue) error {
-	if schema == nil || value == nil {
+func plainValue(typ tftypes.Type, value, written *tfprotov6.DynamicValue) error {
+	if typ == nil || value == nil || isSame(value, written) {
 		return nil
 	}
-	typ := schema.ValueType()
 	answered, err := value.Unmarshal(typ)
 	if err != nil {
 		return fmt.Errorf("reading an answer of the provider: %w", err)
@@ -59,6 +67,11 @@ func plainValue(schema *tfprotov6.Schema, value, written *tfprotov6.DynamicValue
 	}
 	*value = again
 	return nil
+}
+
+// isSame reports whether the engine has a value already, as that of most objects at most plans.
+func isSame(value, has *tfprotov6.DynamicValue) bool {
+	return value != nil && has != nil && len(has.MsgPack) > 0 && bytes.Equal(value.MsgPack, has.MsgPack)
 }
 
 // texts are all texts in a value.

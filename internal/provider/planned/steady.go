@@ -61,10 +61,12 @@ type Steady struct {
 // is kept, whatever else the configuration changes; Terraform permits that.
 func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
 	wanted any) {
-	given := resp.Plan.Raw
-	if resp.Diagnostics.Append(resp.Plan.Set(ctx, wanted)...); s.Held {
+	given, toDo := resp.Plan.Raw, !s.Held || s.ToDo || notedToDo(ctx, req.Private, &resp.Diagnostics)
+	if toDo {
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, wanted)...)
+	}
+	if s.Held {
 		names := append(slices.Clip(s.Kept), attribute.TimeoutsName)
-		toDo := s.ToDo || notedToDo(ctx, req.Private, &resp.Diagnostics)
 		if s.Foreseen && toDo {
 			names, given = append(names, s.Live...), resp.Plan.Raw
 		}
