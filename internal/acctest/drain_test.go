@@ -159,7 +159,7 @@ func TestDrain_that_fails(t *testing.T) {
 				w.Machine(host).Faults.Clear()
 				for range 2 {
 					plan := mustPlan(t, w.drained(host, c.kind, "true", "true"), c.quiet)
-					if len(plan.Diags.Warnings().Find("Host "+host+": HO050", "Last drained at", "echo resume >>/root/log")) != 1 {
+					if len(plan.Diags.Warnings().Find("Host "+host+": HO050", "Drained since 2", "echo resume >>/root/log")) != 1 {
 						t.Errorf("%s: the next plan says:\n%s", at, plan.Diags)
 					}
 				}

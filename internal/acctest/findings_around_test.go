@@ -71,7 +71,7 @@ func aroundFindings() []findingCase {
 			says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ",
 				"user root, since "}, config: on(labs.Intel9),
 			prepare: func(w *Lab) { w.byHand(labs.Intel9) }},
-		{code: "HO050", hosts: bare, says: []string{"Last drained at 2026-01-02 03:04:05 UTC.", "    systemctl start a\n    systemctl start b\n"},
+		{code: "HO050", hosts: bare, says: []string{"Drained since 2026-01-02 03:04:05 UTC.", "    systemctl start a\n    systemctl start b\n"},
 			config: on(labs.Intel9), prepare: func(w *Lab) {
 				w.Machine(labs.Intel9).FS.Put(inventory.OwedNote, "2026-01-02 03:04:05 UTC\nsystemctl start a\nsystemctl start b\n", 0o600)
 			}},

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A note has what is owed: the commands of the drain that goes on, and those of earlier ones that nobody has run.
+// A note has what is owed: the commands of the drain that goes on, and those of earlier ones that nobody has run. Its time
+// is that of the first drain.
 func TestOwed_is_what_has_not_run(t *testing.T) {
 	note := filepath.Join(t.TempDir(), "state", "resume-owed")
 	run := func(script string, commands ...string) string {
@@ -21,7 +22,14 @@ func TestOwed_is_what_has_not_run(t *testing.T) {
 		if os.IsNotExist(err) {
 			return "gone"
 		}
-		_, owed, _ := strings.Cut(string(text), "\n")
+		since, owed, _ := strings.Cut(string(text), "\n")
+		if since != "before" {
+			owed = "new: " + owed
+			err = os.WriteFile(note, []byte("before"+strings.TrimPrefix(string(text), since)), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		return owed
 	}
 	const two = "for i in 1 2\ndo mount /srv/$i; done"
@@ -30,10 +38,10 @@ func TestOwed_is_what_has_not_run(t *testing.T) {
 		commands []string
 		want     string
 	}{
-		{oweScript, []string{"mount -a", two}, "mount -a\n" + two + "\n"},
+		{oweScript, []string{"mount -a", two}, "new: mount -a\n" + two + "\n"},
 		{strikeScript, []string{"mount -a"}, two + "\n"},
 		{oweScript, []string{"resume *"}, "resume *\n" + two + "\n"},
-		{oweScript, []string{two, "resume *"}, two + "\nresume *\n"},
+		{oweScript, []string{two, "resume *"}, "new: " + two + "\nresume *\n"},
 		{strikeScript, []string{"resume *"}, two + "\n"},
 		{strikeScript, []string{two}, "gone"},
 		{strikeScript, []string{two}, "gone"},

@@ -251,11 +251,12 @@ func (b *rebooter) owe(ctx context.Context) error {
 	return err
 }
 
-// oweScript notes the commands, and keeps what an earlier apply owes and this one does not run.
+// oweScript notes the commands, and keeps what an earlier apply owes and this one does not run, since when it does.
 const oweScript = `# NOTE COMMAND…
 ` + othersOwed + `
 mkdir -p -- "${note%/*}" || exit
-{ date -u '+%Y-%m-%d %H:%M:%S UTC'; printf '%s\n' "$@"; printf '%s' "$owed"; } >"$note.new" &&
+[ -n "$owed" ] || since=$(date -u '+%Y-%m-%d %H:%M:%S UTC')
+{ printf '%s\n' "$since" "$@"; printf '%s' "$owed"; } >"$note.new" &&
 	sync "$note.new" && mv -- "$note.new" "$note"
 `
 

@@ -21,6 +21,6 @@ func Owed(s *inventory.Snapshot) []finding.Finding {
 	if !drained {
 		return nil
 	}
-	return []finding.Finding{finding.ResumeOwed.Find("Last drained at %s. To run:\n    %s", since,
+	return []finding.Finding{finding.ResumeOwed.Find("Drained since %s. To run:\n    %s", since,
 		strings.ReplaceAll(commands, "\n", "\n    "))}
 }
