@@ -103,3 +103,26 @@ func TestIdentity_card_made_anew(t *testing.T) {
 	o.says(0, "apply", "-auto-approve")
 	o.says(0, "plan", "-detailed-exitcode")
 }
+
+// Another card is in the slot, and the configuration goes. A restore of the old firmware is refused; once the firmware has
+// left the state, as the finding says, the destroy removes what the host has and leaves the new card alone.
+func TestIdentity_exchanged_and_destroyed(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: boughtHost()})
+	w.needSimulated("cards that change slots")
+	burned := "infiniband_firmware." + host
+	o := newOperator(t, w, w.CrossFlash(host).With(burned, map[string]any{"on_destroy": "restore"}), buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	exchange(t, w, host)
+	operations := w.Card(host).Flash.Operations()
+	said := o.says(1, "destroy", "-refresh=false", "-auto-approve")
+	if !strings.Contains(said, "FW080") || !strings.Contains(said, "take that out first") {
+		t.Errorf("the destroy says:\n%s", said)
+	}
+	o.says(0, "state", "rm", burned)
+	o.says(0, "destroy", "-refresh=false", "-auto-approve")
+	if left := o.says(0, "state", "list"); strings.Contains(left, "infiniband_") || w.Card(host).Flash.Operations() != operations {
+		t.Errorf("the new card was written to, or the state has:\n%s", left)
+	}
+}

@@ -153,8 +153,9 @@ var (
 			"The next apply adopts the new card and forgets the old one. Where card_id is written by hand, write " +
 			"host/pci_address/serial_number of the new card there. The plan then replaces the other resources of the card: " +
 			"the new one gets what they say, GUIDs and MAC addresses included. To drop a resource of the old card, use " +
-			"terraform state rm; terraform destroy -refresh=false removes what they have set up on the host, and leaves the " +
-			"card alone. If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
+			"terraform state rm. A destroy refuses an infiniband_firmware with on_destroy = \"restore\": take that out first. " +
+			"Then terraform destroy -refresh=false removes what the others have set up on the host, and leaves the card " +
+			"alone. If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
 	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Identity of the card cannot be checked",
 		Attribute: "card_id",
 		Meaning:   "Cards of one kind differ only in serial number, MACs and GUIDs. Too few of them can be compared here.",
