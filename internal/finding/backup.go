@@ -21,8 +21,8 @@ var (
 	BackupOfOtherCard = &Rule{Code: "BK005", Severity: Refuse, Title: "Backup to restore is of another card",
 		Meaning: "A backup is burned only into the card that it was read from. Another card may be in the slot.",
 		WayOut: "Check which card is in the slot. If it is the one that was burned, write on_destroy = \"keep\" and apply " +
-			"first: that leaves the firmware as it is. If it is another one, use terraform state rm for the resource, or adopt " +
-			"it by expect in infiniband_card."}
+			"first: that leaves the firmware as it is. If it is another one, use terraform state rm for the resource, or " +
+			"adopt it by expect in infiniband_card."}
 	FlashChangedSinceBurn = &Rule{Code: "BK006", Severity: Refuse,
 		Title: "Card holds other firmware than the one to be undone",
 		Meaning: "The card was burned after this state was stored: by a person, by another configuration, or by an apply " +

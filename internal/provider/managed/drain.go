@@ -144,8 +144,8 @@ func (d Drain) failure(step *reboot.Error) error {
 		case d.Diags.HasError():
 			left.What = "The change was not made. A resume command failed after the drain commands."
 		case d.Late == nil:
-			left.What = "The change was made. A resume command failed after it, so the create counts as failed: the state does " +
-				"not have it, and the next apply takes it in."
+			left.What = "The change was made. A resume command failed after it, so the create counts as failed: the state " +
+				"does not have it, and the next apply takes it in."
 		default:
 			left.What = "The change was made. A resume command failed after it."
 		}
