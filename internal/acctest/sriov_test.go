@@ -197,9 +197,9 @@ func TestVirtualFunctions_with_settings(t *testing.T) {
 		if tt.first {
 			cfg = slices.Concat(fewer, w.vfs(2, nil))
 		}
-		said := mustPlan(t, w.ws, cfg).Diags.Errors()
-		if len(said.Find("VF002", tt.says+" after its next start", "and 2 are asked for")) != 1 || len(said) != 1 {
-			t.Errorf("%v:\n%s", tt, said)
+		errs := mustPlan(t, w.ws, cfg).Diags.Errors()
+		if len(errs.Find("VF002", tt.says+" after its next start", "and 2 are asked for")) != 1 || len(errs) != 1 {
+			t.Errorf("%v:\n%s", tt, errs)
 		}
 	}
 	if said = mustPlan(t, w.ws, slices.Concat(settings, w.vfs(5, nil))).Diags.Errors(); len(said.Find("VF002")) != 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
 func TestReplace_writes_whole_files_that_all_may_read(t *testing.T) {
@@ -110,7 +110,7 @@ func TestFiles_of_an_object_that_replaces_another(t *testing.T) {
 	of := func(at string) model {
 		return model{FilePath: types.StringValue(at), SHA256: types.StringValue(ours.Written)}
 	}
-	put := func(m model, files *session.Files) {
+	put := func(m model, files *planned.Files) {
 		t.Helper()
 		if _, err := m.put(files, "one", func() error { return m.free(model{}) }); err != nil {
 			t.Fatal(err)
@@ -125,8 +125,8 @@ func TestFiles_of_an_object_that_replaces_another(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			old := of(filepath.Join(dir, "f"))
-			put(old, &session.Files{})
-			var files session.Files
+			put(old, &planned.Files{})
+			var files planned.Files
 			var diags diag.Diagnostics
 			if c.made {
 				put(of(dir+"/./f"), &files)
@@ -140,9 +140,9 @@ func TestFiles_of_an_object_that_replaces_another(t *testing.T) {
 	}
 	// Destroyed first, the new object writes the file again.
 	it := of(filepath.Join(t.TempDir(), "f"))
-	var files session.Files
+	var files planned.Files
 	var diags diag.Diagnostics
-	put(it, &session.Files{})
+	put(it, &planned.Files{})
 	it.drop(&files, ours, &diags)
 	put(it, &files)
 	if found, err := look(it.FilePath.ValueString()); err != nil || found != ours.Written || len(diags) > 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -97,7 +98,7 @@ func (m model) announced(state model) error {
 }
 
 // put writes the file if it is allowed and has another content. It says whether it has written.
-func (m model) put(files *session.Files, content string, allowed func() error) (written bool, err error) {
+func (m model) put(files *planned.Files, content string, allowed func() error) (written bool, err error) {
 	err = files.Write(whole(m.FilePath.ValueString()), func() error {
 		if deny := allowed(); deny != nil {
 			return deny
@@ -112,7 +113,7 @@ func (m model) put(files *session.Files, content string, allowed func() error) (
 }
 
 // drop removes the file unless it is not what was written here, or an object that stays has written it.
-func (m model) drop(files *session.Files, kept seen, diags *diag.Diagnostics) {
+func (m model) drop(files *planned.Files, kept seen, diags *diag.Diagnostics) {
 	files.Remove(whole(m.FilePath.ValueString()), func() {
 		found, err := look(m.FilePath.ValueString())
 		if err == nil {

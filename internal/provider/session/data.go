@@ -58,7 +58,7 @@ type Data struct {
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
 
 	// Files are the files of this machine that this walk writes.
-	Files Files
+	Files planned.Files
 	// ImageFiles holds the firmware files of this machine that were read.
 	ImageFiles memo.Map[string, ImageFile]
 
