@@ -170,9 +170,9 @@ func WarnMade(diags *diag.Diagnostics, thing, id string, differ []string) {
 	}
 	diags.AddWarning(thing+" "+id+": this apply changes what is there already",
 		"Terraform has set it up: from another configuration, in an apply that failed, or as the object that this plan "+
-			"replaces. What is there now:\n- "+strings.Join(differ, "\n- ")+"\n\nIf another configuration manages it, take this "+
-			"block out: each of the two undoes the changes of the other one. To see in the plan what changes, import it first, "+
-			"with the id "+id+".")
+			"replaces. What is there now:\n- "+strings.Join(differ, "\n- ")+"\n\nIf another configuration manages it, take "+
+			"this block out: each of the two undoes the changes of the other one. To see in the plan what changes, import it "+
+			"first, with the id "+id+".")
 }
 
 // Made notes that this walk has made or changed an object.
