@@ -27,6 +27,7 @@ var shown = map[string][3]string{
 	"cause umad": {"../ipoib/change/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
 		"change.CauseUMAD"},
 	"cause zero GUID":      {"../opensm/change/cause_test.go", "TestFindCause", "CauseZeroGUID"},
+	"SM005":                {"twosm_test.go", "TestTwoManagers_equalPriority", `"SM005"`},
 	"SM026":                {"isolation_test.go", "TestSM_subnet_prefix", `"SM026"`},
 	"cause SM":             {"../opensm/change/cause_test.go", "TestFindCause", "CauseSM"},
 	"cause cable":          {"twosm_test.go", "TestSM_repeated_without_a_cable", "cause: cable"},

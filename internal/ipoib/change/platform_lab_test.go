@@ -78,7 +78,7 @@ func TestLab_Reboot_failures(t *testing.T) {
 		{"drain has no end in time", labsim.FaultSpec{ExecHolds: drain, HangAtExec: 1},
 			reboot.Policy{Timeout: time.Second, DrainCommands: []string{"true", drain, "touch /tmp/more"},
 				ResumeCommands: []string{"rm /tmp/drained", "touch /tmp/up"}},
-			reboot.StepDrain, []string{"did not end within its limit of 1s and may still run. The host was not restarted."},
+			reboot.StepDrain, []string{"did not end within 1s (reboot.timeout) and may still run. The host was not restarted."},
 			[]string{"rm /tmp/drained", "touch /tmp/up"}, drain},
 		{"line is cut in the drain", labsim.FaultSpec{ExecHolds: drain, CutAtExec: 1, CutWhen: labsim.CutDuring},
 			reboot.Policy{DrainCommands: []string{drain}, ResumeCommands: []string{"rm /tmp/drained"}},
