@@ -1,7 +1,7 @@
 // Package benchmark measures bandwidth and latency between two hosts with iperf3,
 // qperf and perftest, and compares them with limits.
 //
-// It must not keep results but as a line of the notes of a host, run while something is only read, or import Terraform.
+// It must not keep results, except in the notes of a host, run while something is only read, or import Terraform.
 package benchmark
 
 import (

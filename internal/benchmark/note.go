@@ -13,7 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
-// Noted is a result as a line of the notes of its client says it.
+// Noted is a result, as its client has noted it.
 type Noted struct {
 	Time    time.Time // by the clock of the client
 	Test    Test
@@ -27,7 +27,7 @@ type Noted struct {
 	By      string
 }
 
-// Unit is that of its results.
+// Unit is the unit of the results of a test.
 func (t Test) Unit() string {
 	if t.Latency {
 		return "µs"
@@ -35,7 +35,7 @@ func (t Test) Unit() string {
 	return "Gb/s"
 }
 
-// Note has the client keep a line of a result.
+// Note adds a result to the notes of its client, in one line.
 func Note(ctx context.Context, client host.Host, server string, d Request, r Result, l Limits) error {
 	c := changes.Change{What: changes.Benchmark, Object: d.Test.Name, From: client.Name(), Outcome: changes.Verified,
 		To: server + ", " + r.Pair.Addr.String()}
@@ -74,7 +74,7 @@ func Note(ctx context.Context, client host.Host, server string, d Request, r Res
 	return changes.Add(ctx, client, c)
 }
 
-// short has at most three decimals.
+// short writes a number with at most three decimals.
 func short(f float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(f, 'f', 3, 64), "0"), ".")
 }

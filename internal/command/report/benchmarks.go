@@ -12,7 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
 )
 
-// ends are what is measured once and again.
+// ends are the two ends of a measurement and its test: what is compared over time.
 type ends struct {
 	Client, Server, Address, Test string
 	Streams                       int
@@ -44,8 +44,12 @@ func (l *lab) series() []*series {
 		}
 	}
 	return slices.SortedFunc(maps.Values(all), func(a, b *series) int {
-		if missed := a.results[0].Missed; missed != b.results[0].Missed {
-			return map[bool]int{true: -1, false: 1}[missed]
+		switch missed := a.results[0].Missed; {
+		case missed == b.results[0].Missed:
+		case missed:
+			return -1
+		default:
+			return 1
 		}
 		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Address, b.Address),
 			cmp.Compare(a.Test, b.Test), cmp.Compare(a.Streams, b.Streams))
@@ -64,10 +68,13 @@ func amount(value float64, of benchmark.Noted) string {
 
 // limitOf is the limit of a result in words; empty if none was set.
 func limitOf(n benchmark.Noted) string {
-	if n.Limit == 0 {
+	switch {
+	case n.Limit == 0:
 		return ""
+	case n.Test.Latency:
+		return "at most " + amount(n.Limit, n)
 	}
-	return map[bool]string{true: "at most ", false: "at least "}[n.Test.Latency] + amount(n.Limit, n)
+	return "at least " + amount(n.Limit, n)
 }
 
 // benchmarkTables are a row for each pair of ends, and a row for each result.
@@ -119,7 +126,11 @@ func (s *series) line() template.HTML {
 		if span > 0 {
 			x = edge + (wide-2*edge)*float64(r.Time.Unix()-first.Time.Unix())/span
 		}
-		fmt.Fprintf(&points, "%c%.1f %.1f", map[bool]rune{true: 'M', false: 'L'}[points.Len() == 0], x, y(r.Value))
+		step := "L"
+		if points.Len() == 0 {
+			step = "M"
+		}
+		fmt.Fprintf(&points, "%s%.1f %.1f", step, x, y(r.Value))
 		if r.Missed {
 			fmt.Fprintf(&b, `<circle class="warn" cx="%.1f" cy="%.1f" r="3.5"/>`, x, y(r.Value))
 		} else if i == 0 {

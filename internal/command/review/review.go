@@ -88,8 +88,8 @@ var page = template.Must(template.New("review").Funcs(template.FuncMap{
 	},
 }).Parse(markdown))
 
-// shorter are the ways to make a review fit: with the texts of findings or without, and so many rows
-// of each table; 0 are all.
+// shorter are the ways to make a review fit, in this order: with or without the texts of findings, and
+// how many rows of each table; 0 are all.
 var shorter = []struct {
 	texts bool
 	most  int
@@ -123,7 +123,7 @@ func (r *review) shortened(most int) *review {
 		first(&s, "what the hosts show", r.Drift, most)
 	restarts, others := []effect{}, []effect{}
 	for _, e := range r.Effects {
-		if e.What == effects[0][1] {
+		if e.What == "restarts" {
 			restarts = append(restarts, e)
 		} else {
 			others = append(others, e)

@@ -314,6 +314,7 @@ func mayRun(err error) bool {
 func (b *rebooter) runAll(ctx context.Context, commands []string) (left []string, err error) {
 	for i, text := range commands {
 		if _, err := b.h.Run(ctx, coreutils.UserCommand(text).WithTimeout(b.policy.Timeout)); err != nil {
+			// The limit is an argument of the configuration. Only here its name is known.
 			var late *host.UnreachableError
 			if errors.As(err, &late) && late.Limit != "" {
 				late.Limit = poll.Text(b.policy.Timeout) + " (reboot.timeout)"

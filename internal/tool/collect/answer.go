@@ -15,17 +15,16 @@ import (
 
 // Answer is the script's output, taken apart but not interpreted.
 type Answer struct {
-	UID         int
-	Values      map[string]Value  // first line of small files, by path
-	Denied      map[string]bool   // files that are there and could not be read
-	Directories map[string]bool   // those in places where a configuration file would be
-	Files       map[string]string // whole text files, by path
-	Runs        map[string]Run    // what commands printed, by name
-	Commands    map[string]bool   // those that were looked for
-	Modules     map[string]bool
-	Kernel      bool // the modules of the running kernel are installed
-	// Only the paths: whole rules of others are not read, see Files for those that matter here.
-	Rules            []string // paths of all files in /etc/udev/rules.d
+	UID              int
+	Values           map[string]Value  // first line of small files, by path
+	Denied           map[string]bool   // files that are there and could not be read
+	Directories      map[string]bool   // those in places where a configuration file would be
+	Files            map[string]string // whole text files, by path
+	Runs             map[string]Run    // what commands printed, by name
+	Commands         map[string]bool   // those that were looked for
+	Modules          map[string]bool
+	Kernel           bool     // the modules of the running kernel are installed
+	Rules            []string // paths of all files in /etc/udev/rules.d; Files has those that matter here
 	StaleInInitramfs []string // files that are newer than the initial RAM disk, which has copies of them
 	NoDisk           []string // files that the initial RAM disk may have copies of, where no such disk was found
 	Devices          []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
@@ -44,7 +43,6 @@ type Answer struct {
 // Value is one line of a file.
 type Value struct {
 	Text string
-	// A person who looks at a recorded answer finds the odd line by it.
 	Line int // of the answer, for messages
 }
 
@@ -77,8 +75,7 @@ type Job struct {
 	ID      string
 	Settled bool
 	PIDs    []string // its processes, if it has not ended
-	// As hidepid of /proc, or no /proc of the host's own. A job whose processes are hidden is not over.
-	Hidden string // why they could not be seen
+	Hidden  string   // why they could not be seen (hidepid of /proc); such a job is not taken for ended
 }
 
 // reader walks through the answer.
@@ -171,7 +168,6 @@ func (r *reader) fact(i answer.Item) error {
 	case "directory":
 		r.answer.Directories[i.Name] = true
 	case "rule", "late", "no-disk", "saved":
-		// In a table, because each is a list of paths and nothing else.
 		list := map[string]*[]string{
 			"rule":    &r.answer.Rules,
 			"saved":   &r.answer.Saved,
