@@ -233,9 +233,9 @@ func option(list, name string) string {
 	return ""
 }
 
-// unescape undoes the octal escapes of /proc/mounts.
+// unescape undoes the octal escapes of /proc/mounts. Linux 5.17 and newer escape the # as well.
 func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(s)
 }
 
 // services are those whose sockets the collection looks for, by port.

@@ -39,7 +39,7 @@ func server() map[string]string {
 		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n",
 		"sys/bus/pci/devices/0000:00:1f.6/net/eno1/dev_port": "0\n",
 		"proc/mounts": "/dev/sda2 / ext4 rw,relatime 0 0\n" +
-			"nas:/tank/my\\040data /mnt/my\\040data nfs4 rw,vers=4.2,proto=tcp,clientaddr=192.0.2.20,local_lock=none,addr=192.0.2.30 0 0\n" +
+			"nas:/tank/my\\040data\\0431 /mnt/my\\040data\\0431 nfs4 rw,vers=4.2,proto=tcp,clientaddr=192.0.2.20,local_lock=none,addr=192.0.2.30 0 0\n" +
 			"nas:/tank/b /mnt/b nfs rw,vers=3,mountaddr=192.0.2.31,addr=192.0.2.30 0 0\n" +
 			"//far/share /mnt/s cifs rw,username=x,addr=198.51.100.9 0 0\n",
 		"sys/class/iscsi_connection/connection1:0/address": "192.0.2.40\n",
@@ -93,7 +93,7 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 		want, got any
 	}{
 		{"storage", []inventory.Storage{
-			{Kind: "nfs4", What: "nas:/tank/my data", Where: "/mnt/my data", Server: "192.0.2.30", Dev: fact.Known("br0"),
+			{Kind: "nfs4", What: "nas:/tank/my data#1", Where: "/mnt/my data#1", Server: "192.0.2.30", Dev: fact.Known("br0"),
 				Protocol: "tcp"},
 			{Kind: "nfs", What: "nas:/tank/b", Where: "/mnt/b", Server: "192.0.2.30", Dev: fact.Known("br0")},
 			{Kind: "cifs", What: "//far/share", Where: "/mnt/s", Server: "198.51.100.9", Dev: fact.Known("")},

@@ -77,7 +77,6 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 				return r, fmt.Errorf("setting GUIDs and link states of virtual functions: %w", err)
 			}
 		}
-		h.Invalidate()
 		s, err := h.Snapshot(ctx)
 		if err != nil {
 			return r, err

@@ -81,6 +81,9 @@ var corpus = []struct {
 		"CertificateFile DIR/%r-cert.pub\nCertificateFile DIR/other-cert.pub\nRevokedHostKeys DIR/revoked\n"},
 		alias: "nas1", user: "ops",
 		want: "ops@nas1:22 key DIR/ops@nas1,DIR/second cert DIR/ops-cert.pub,DIR/other-cert.pub revoked DIR/revoked"},
+	{name: "files named by the alias of the key", files: map[string]string{"config": "IdentityFile DIR/%k\n" +
+		"CertificateFile DIR/%k-cert.pub\nIdentityAgent DIR/%k.agent\nHostKeyAlias lab.42\n"}, alias: "nas1",
+		want: "me@nas1:22 key DIR/lab.42 cert DIR/lab.42-cert.pub agent DIR/lab.42.agent alias lab.42"},
 	{name: "agent behind a name with blanks", files: map[string]string{"config": "Host *\n" +
 		"  IdentityAgent \"DIR/Group Containers/agent.sock\"\n"}, alias: "nas1",
 		want: "me@nas1:22 agent DIR/Group Containers/agent.sock"},

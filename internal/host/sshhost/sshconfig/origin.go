@@ -3,6 +3,7 @@ package sshconfig
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
@@ -46,7 +47,7 @@ func (h *Hop) Origins(ctx context.Context) []Origin {
 		}
 	}
 	add("HostName", h.Host, false)
-	add("Port", h.Address()[strings.LastIndex(h.Address(), ":")+1:], h.cfg.Port != 0)
+	add("Port", strconv.Itoa(h.Port), h.cfg.Port != 0)
 	add("User", h.User, h.cfg.User != "")
 	jump, _ := h.set.first("ProxyJump")
 	if h.cfg.Jumps != nil {

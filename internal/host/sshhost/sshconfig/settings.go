@@ -21,8 +21,9 @@ func (u *userConfig) hop(cfg Config) (*Hop, error) {
 	}
 	h := &Hop{cfg: cfg, Alias: cfg.Address, Host: cfg.Address, Port: cfg.Port, User: cfg.User, set: set,
 		config: u}
-	// where and who first: the tokens %h, %p and %r of what follows are host, port and user.
-	steps := []func(*Hop) error{u.where, u.who, u.keys, u.certificates, u.useAgent, u.trust, u.times}
+	// where, who and trust first: the tokens %h, %p, %r and %k of what follows are host, port, user and the
+	// alias of its key.
+	steps := []func(*Hop) error{u.where, u.who, u.trust, u.keys, u.certificates, u.useAgent, u.times}
 	if err = set.refuse(); err != nil {
 		return nil, err
 	}
