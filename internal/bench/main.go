@@ -28,10 +28,11 @@ func main() {
 	sizes := flag.String("hosts", "1x20,2,20,50x20,100",
 		"numbers of hosts to plan, each with seven resources or as many as follow an x")
 	down := flag.String("down", "", "per cent of the hosts that are down, hang or are slow in more plans: \"1,5\"")
+	shards := flag.Int("shards", 0, "shards of each fleet that are also planned at once")
 	runs := flag.Int("runs", 5, "plans per figure; the median is printed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := bench(ctx, *engine, *provider, *sizes, *down, *runs)
+	err := bench(ctx, *sizes, *down, &suite{engine: *engine, provider: *provider, runs: *runs, shards: *shards})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,7 +40,7 @@ func main() {
 	}
 }
 
-func bench(ctx context.Context, engine, provider, sizes, down string, runs int) error {
+func bench(ctx context.Context, sizes, down string, b *suite) (err error) {
 	dir, err := os.MkdirTemp("", "infiniband-bench-")
 	if err != nil {
 		return err
@@ -53,15 +54,14 @@ func bench(ctx context.Context, engine, provider, sizes, down string, runs int) 
 			return fmt.Errorf("build the provider that does nothing: %w\n%s", err, out)
 		}
 	}
-	if provider, err = filepath.Abs(provider); err != nil {
+	if b.provider, err = filepath.Abs(b.provider); err != nil {
 		return err
 	}
-	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"),
-		hollow: filepath.Join(dir, "hollow"), runs: runs}
+	b.dir, b.floor, b.hollow = dir, filepath.Join(dir, "floor"), filepath.Join(dir, "hollow")
 	if b.down, err = percentages(down); err != nil {
 		return err
 	}
-	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
+	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, b.engine), b.runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
 		n, each, wrong := fleetSize(size)
 		if wrong != nil {
@@ -125,7 +125,7 @@ func machine(ctx context.Context, engine string) string {
 type suite struct {
 	dir, engine, provider string
 	floor, hollow         string // two providers that do nothing
-	runs                  int
+	runs, shards          int
 	notes                 []string // lines for below the table
 	down                  []int    // per cent of the hosts
 }
@@ -143,10 +143,11 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 	base := &workspace{dir: filepath.Join(dir, "floor"), engine: b.engine, overrides: map[string]string{"floor": b.floor}}
 	shape := &workspace{dir: filepath.Join(dir, "hollow"), engine: b.engine,
 		overrides: map[string]string{"infiniband": b.hollow}}
-	if err = shape.write(fleetConfiguration(lab, perHost)); err != nil {
+	text := fleetConfiguration(lab, perHost)
+	if err = shape.write(text); err != nil {
 		return err
 	}
-	if err = full.write(fleetConfiguration(lab, perHost)); err != nil {
+	if err = full.write(text); err != nil {
 		return err
 	}
 	if err = base.write(floorConfiguration(n, perHost)); err != nil {
@@ -179,6 +180,9 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 		a.lab, a.megabytes, z.megabytes, h.megabytes, perPlan)
 	if n <= 2 {
 		return b.slowLine(ctx, lab, full, a)
+	}
+	if err = b.sideBySide(ctx, full, n, text, a); err != nil {
+		return err
 	}
 	return b.troubled(ctx, lab, full, a)
 }
