@@ -330,6 +330,8 @@ func TestActivation_then_a_new_resource_of_the_card(t *testing.T) {
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: boughtHost()})
 	ws, cfg := w.Workspace(), w.leftToHost(host)
+	cfg = append(cfg, Resource{Type: "infiniband_card", Name: "late", After: []string{"infiniband_activation.it"},
+		Attrs: map[string]any{"host": host, "pci_address": w.hostSpec(host).Cards[0].BDF}})
 	mustApply(t, ws, cfg[:4])
 	open := cfg.With(cfg[2].Address(), map[string]any{"image_id": Unknown})
 	if got := unknownIn(mustPlan(t, ws, open), "infiniband_activation.it"); !slices.Contains(got, "change") {

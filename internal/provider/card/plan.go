@@ -62,15 +62,28 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 			[]finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host,
 				silent)})
 	}
-	plan.identify(ref, found, now)
+	seen, shown := r.first(ref, snap, found)
+	plan.identify(ref, shown, seen.Identity(shown))
 	plan.ID = idOf(ref, plan.tell(append(recorded, state.recordedIdentity()), now))
 	if plan.CardIdentity = state.CardIdentity; !isSame(state.recordedIdentity(), now) || plan.CardIdentity.IsNull() {
-		if h, _, err := r.Host(ref.Host); err == nil && h.First() != nil {
-			snap = h.First()
-		}
-		plan.CardIdentity = session.FirstRecord(plan.ID, ref.PCI, snap)
+		plan.CardIdentity = session.FirstRecord(plan.ID, ref.PCI, seen)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// first is the card in the slot as this process saw it first. An apply plans a new object once more, and a restart
+// may have the card show its GUIDs by then: both plans must say the same.
+func (r *Resource) first(ref attribute.CardRef, snap *inventory.Snapshot,
+	found *inventory.Card) (*inventory.Snapshot, *inventory.Card) {
+	h, _, err := r.Host(ref.Host)
+	if err != nil || h.First() == nil {
+		return snap, found
+	}
+	before, ok := h.First().Card(ref.PCI)
+	if !ok || !isSame(h.First().Identity(before), snap.Identity(found)) {
+		return snap, found
+	}
+	return h.First(), before
 }
 
 // planKept compares the card in the slot with the one in the state. unchanged says that
