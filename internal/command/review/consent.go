@@ -9,82 +9,66 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
 
-// consent is what the configuration allows. Its value is empty if the plan does not say it.
+// consent is what the configuration of a resource allows: a constant, or the value of a variable, which has a name.
 type consent struct{ Address, Argument, Value string }
 
-// place is where the configuration has a resource: its arguments, what it iterates over, and what the
-// module that it is in is given; given is nil in the root module.
+// place is where the configuration has a resource: its name without keys, its arguments, the variables of its module,
+// and what that module is given; given is nil in the root module.
 type place struct {
-	written map[string]expression
-	forEach expression
-	given   map[string]expression
+	address   string
+	written   map[string]expression
+	variables map[string]variable
+	given     map[string]expression
 }
 
 // placeOf is empty if the configuration has no such resource.
 func (p *plan) placeOf(r *resource) place {
 	at, given := &p.Configuration.Root, map[string]expression(nil)
-	path := strings.Split(r.Module, ".")
+	path, address := strings.Split(r.Module, "."), ""
 	for i := 1; i < len(path); i += 2 { // module.lab["a"].module.b: a key may hold dots, and then nothing is found
 		name, _, _ := strings.Cut(path[i], "[")
 		call := at.Calls[name]
-		at = &call.Module
+		at, address = &call.Module, address+"module."+name+"."
 		if given = call.Expressions; i > 1 || given == nil {
 			given = map[string]expression{} // what a module gives to another one is not followed
 		}
 	}
 	for _, one := range at.Resources {
 		if one.Mode == r.Mode && one.Type == r.Type && one.Name == r.Name {
-			return place{one.Expressions, one.ForEach, given}
+			return place{address + r.Type + "." + r.Name, one.Expressions, at.Variables, given}
 		}
 	}
 	return place{}
 }
 
-// consents are those that the configuration of a resource gives. Their values are in no plan, so
-// they are looked up where the configuration refers to a variable.
-func (p *plan) consents(r *resource) []consent {
-	at := p.placeOf(r)
+// consents are what the configuration of a resource allows; the plan of a write-only argument has nothing. A
+// constant is the whole of it. Of anything else the plan says which variables it refers to, and neither what it
+// takes of them nor what it writes beside them: then open is true.
+func (p *plan) consents(at place) (all []consent, open bool) {
 	e, given := at.written[finding.Allow]
-	if !given {
-		return nil
+	switch {
+	case !given || e.IsConstant && isEmpty(e.Constant):
+		return nil, false
+	case e.IsConstant:
+		return []consent{{at.address, finding.Allow, compact(e.Constant)}}, false
 	}
-	value, known := p.value(e, r.Index, at)
-	if known && isEmpty(value) {
-		return nil
+	for _, ref := range whole(e.References) {
+		if v := p.lookUp(ref, at); isConsents(ref, v) {
+			all = append(all, consent{at.address, finding.Allow, ref + " = " + compact(v)})
+		}
 	}
-	return []consent{{r.Address, finding.Allow, compact(value)}}
+	return all, true
 }
 
-// value is that of a write-only argument, if the plan lets it be known: all that it refers to, of
-// which the configuration chooses.
-func (p *plan) value(e expression, index any, at place) (value any, known bool) {
-	if len(e.References) == 0 {
-		return e.Constant, e.IsConstant
+// isConsents tells consents from all else that an expression may refer to, which is nobody's business: the key of a
+// host, a condition, or a variable of which it takes a part.
+func isConsents(ref string, v any) bool {
+	isKey := func(key string) bool {
+		return slices.ContainsFunc(finding.All(), func(r *finding.Rule) bool { return r.Consent == key })
 	}
-	if slices.Contains(e.References, "each.key") { // an element is looked up, and the plan does not say which
-		return nil, false
-	}
-	var choices []any
-	for _, ref := range whole(e.References) {
-		v, ok := p.lookUp(ref, index, at)
-		if !ok {
-			return nil, false
-		}
-		// allow = { downgrade = var.older.downgrade } refers to the value of a key.
-		key := ref[strings.LastIndex(ref, ".")+1:]
-		isKey := func(r *finding.Rule) bool { return r.Consent == key }
-		if !isEmpty(v) && slices.ContainsFunc(finding.All(), isKey) {
-			v = map[string]any{key: v}
-		}
-		same := func(o any) bool { return compact(o) == compact(v) }
-		if !isEmpty(v) && !slices.ContainsFunc(choices, same) {
-			choices = append(choices, v)
-		}
-	}
-	if len(choices) == 1 {
-		return choices[0], true
-	}
-	return choices, true
+	object, _ := v.(map[string]any)
+	strange := slices.ContainsFunc(keysOf(object), func(key string) bool { return !isKey(key) })
+	return !isEmpty(v) && (isKey(ref[strings.LastIndex(ref, ".")+1:]) || len(object) > 0 && !strange)
 }
 
 func isEmpty(v any) bool {
@@ -97,55 +81,47 @@ func isEmpty(v any) bool {
 	return v == nil
 }
 
-// whole drops references that are the beginning of another one, and each.key.
+// whole drops references that are the beginning of another one.
 func whole(references []string) []string {
 	var all []string
 	for i, ref := range references {
 		longer := slices.ContainsFunc(references, func(o string) bool { return strings.HasPrefix(o, ref+".") })
-		if !longer && ref != "each.key" && !slices.Contains(references[:i], ref) {
+		if !longer && !slices.Contains(references[:i], ref) {
 			all = append(all, ref)
 		}
 	}
 	return all
 }
 
-// lookUp gives the value of var.NAME or each.value, if the plan has it. That of a whole variable in
-// which the configuration looks something up is not the value that it takes.
-func (p *plan) lookUp(ref string, index any, at place) (value any, ok bool) {
+// lookUp gives the value of var.NAME, or of var.NAME.KEY; nil if the plan does not have it, or hides it.
+func (p *plan) lookUp(ref string, at place) any {
 	path := strings.Split(ref, ".")
-	switch {
-	case path[0] == "var" && len(path) > 1:
-		value, ok = p.variable(path[1], at.given)
-		path = path[2:]
-	case strings.HasPrefix(ref, "each.value"):
-		for _, all := range at.forEach.References {
-			name, isVariable := strings.CutPrefix(all, "var.")
-			v, known := p.variable(name, at.given)
-			if item := member(v, fmt.Sprint(index)); isVariable && known && item != nil {
-				value, ok = item, true
-			}
-		}
-		path = path[2:]
+	if path[0] != "var" || len(path) < 2 || at.variables[path[1]].Sensitive {
+		return nil
 	}
-	for _, name := range path {
-		value = member(value, name)
+	value := p.variable(path[1], at.given)
+	for _, key := range path[2:] {
+		value = member(value, key)
 	}
-	return value, ok
+	return value
 }
 
 // variable is the value of a variable of a module, or of the root module if given is nil.
-func (p *plan) variable(name string, given map[string]expression) (value any, ok bool) {
-	if given == nil {
-		v, ok := p.Variables[name]
-		return v.Value, ok
-	}
-	e := given[name]
-	if e.Constant == nil && len(e.References) == 1 {
+func (p *plan) variable(name string, given map[string]expression) any {
+	if given != nil {
+		e := given[name]
+		if len(e.References) != 1 {
+			return e.Constant
+		}
 		root, isVariable := strings.CutPrefix(e.References[0], "var.")
-		v, known := p.Variables[root]
-		return v.Value, known && isVariable
+		if name = root; !isVariable {
+			return nil
+		}
 	}
-	return e.Constant, e.IsConstant
+	if p.Configuration.Root.Variables[name].Sensitive {
+		return nil
+	}
+	return p.Variables[name].Value
 }
 
 // compact is a value on one line, in the way of a configuration.

@@ -22,7 +22,7 @@ type review struct {
 	Drift     []row
 	Effects   []effect
 	Consents  []consent
-	Unsaid    []string // objects whose consents the plan does not say
+	Unsaid    []string // resources of whose consents the plan does not say all
 	Missing   []consent
 	Findings  []found
 	Foreign   int // changes of other providers
@@ -133,11 +133,13 @@ func (r *review) ofResources(p *plan) {
 
 // ofResource takes what changes of one object.
 func (r *review) ofResource(p *plan, one *resource) {
-	if rows := one.rows(p.placeOf(one).written); one.isOfCard() {
+	at := p.placeOf(one)
+	if rows := one.rows(at.written); one.isOfCard() {
 		r.Cards = append(r.Cards, rows...)
 	} else {
 		r.Others = append(r.Others, rows...)
 	}
+	r.ofConsents(p, at)
 	told := steps(one.planned())
 	for _, e := range effects {
 		if e[0] == "stored_in" && len(told) > 0 {
@@ -154,12 +156,18 @@ func (r *review) ofResource(p *plan, one *resource) {
 	for _, e := range told {
 		r.Effects = append(r.Effects, effect{one.Address, e.What, e.Values})
 	}
-	for _, c := range p.consents(one) {
-		if c.Value == "" {
-			r.Unsaid = append(r.Unsaid, c.Address)
-		} else {
+}
+
+// ofConsents takes what a resource is allowed, once for all its objects.
+func (r *review) ofConsents(p *plan, at place) {
+	said, open := p.consents(at)
+	for _, c := range said {
+		if !slices.Contains(r.Consents, c) {
 			r.Consents = append(r.Consents, c)
 		}
+	}
+	if open && !slices.Contains(r.Unsaid, at.address) {
+		r.Unsaid = append(r.Unsaid, at.address)
 	}
 }
 

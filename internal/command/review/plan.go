@@ -41,7 +41,6 @@ type resource struct {
 	Mode     string `json:"mode"`
 	Type     string `json:"type"`
 	Name     string `json:"name"`
-	Index    any    `json:"index"`
 	Previous string `json:"previous_address"`
 	Change   struct {
 		Actions         []string `json:"actions"`
@@ -110,12 +109,17 @@ type module struct {
 		Type        string                `json:"type"`
 		Name        string                `json:"name"`
 		Expressions map[string]expression `json:"expressions"`
-		ForEach     expression            `json:"for_each_expression"`
 	} `json:"resources"`
-	Calls map[string]struct {
+	Variables map[string]variable `json:"variables"`
+	Calls     map[string]struct {
 		Expressions map[string]expression `json:"expressions"`
 		Module      module                `json:"module"`
 	} `json:"module_calls"`
+}
+
+// variable is what the configuration says of a variable. A plan has the value of a sensitive one all the same.
+type variable struct {
+	Sensitive bool `json:"sensitive"`
 }
 
 // expression is the value of an argument: a constant, or what it refers to. Functions of constants,
