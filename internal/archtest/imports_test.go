@@ -131,6 +131,7 @@ port: changes fact ib managed finding safety shellcmd host tool inventory hosts 
 benchmark: changes finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: atomicfile explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity rdma benchmark nodenames port sriov memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port sriov provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
+provider/firmwarecatalog: download ib provider/attribute provider/diagnostic provider/session +framework +github.com/goccy/go-yaml -os/exec
 provider/diagnostic: explain host inventory platform finding safety +framework
 provider/attribute: finding ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
@@ -158,7 +159,7 @@ labsim/fusetree: +github.com/hanwen/go-fuse/v2 +golang.org/x/sys -os -os/exec
 labsim/realflint: labsim +golang.org/x/sys
 labsim/registers: labsim/card -context -os -os/exec
 archtest/house:
-bench: labsim provider +framework
+bench: labsim provider +framework +golang.org/x/sync
 realtool: -net
 realtool/capture: tool -context -os/exec
 ibsimtest: realtool

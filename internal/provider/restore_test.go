@@ -64,9 +64,12 @@ func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 	checkUnchanged(t, ws, cfg)
 	original := text(t, ws, firmware, "original_backup_path")
 	boots := w.Boots(intel9)
+	reboot := ws.Provider["hosts"].(map[string]any)[intel9].(map[string]any)
+	reboot["reboot"] = map[string]any{"allowed": true, "drain_commands": []any{"touch /root/drained", "sync"}}
 	planned, said := destroy(t, ws)
 	says(t, planned.Warnings(), "The destroy restores firmware of card intel9/0000:01:00.0, "+fromTo, original,
-		"the host is restarted")
+		"the host is drained and restarted", "Its drain_commands are: touch /root/drained; sync.")
+	w.Run(intel9, "test -e /root/drained")
 	if said.HasError() {
 		t.Fatal(said)
 	}

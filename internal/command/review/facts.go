@@ -149,7 +149,8 @@ func (r *review) ofResource(p *plan, one *resource) {
 			r.Effects = append(r.Effects, effect{one.Address, e[1], l.text})
 		}
 	}
-	if one.restores() && textOf(one.Change.Before, "activation") == "reboot" {
+	// With "host" the infiniband_activation is destroyed before, and the restore restarts the host itself.
+	if one.restores() && textOf(one.Change.Before, "activation") != "none" {
 		host, _, _ := strings.Cut(one.object(), "/")
 		r.Effects = append(r.Effects, effect{one.Address, "restarts", host})
 	}

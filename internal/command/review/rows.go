@@ -58,13 +58,17 @@ func (r *resource) rows(written map[string]expression) []row {
 		out = append(out, row{What: "flash", From: textOf(r.Change.Before, "flash_psid") + " " +
 			textOf(r.Change.Before, "flash_version"), To: "backup " + textOf(r.Change.Before, "original_backup_path")})
 	}
+	// Other objects keep the values of before on the host.
+	if r.verb() == "removed" && r.Type != "infiniband_firmware" && textOf(r.Change.Before, "on_destroy") == "restore" {
+		out = append(out, row{What: "settings", To: "those of before"})
+	}
 	return r.named(out)
 }
 
 // restores reports whether the object burns the earlier firmware back when it goes. Only a warning says of
 // which version that is, and whether the card has it already.
 func (r *resource) restores() bool {
-	return r.Change.After == nil && r.Type == "infiniband_firmware" &&
+	return r.verb() == "removed" && r.Type == "infiniband_firmware" &&
 		textOf(r.Change.Before, "on_destroy") == "restore" && textOf(r.Change.Before, "original_backup_path") != ""
 }
 

@@ -149,7 +149,7 @@ var verbs = map[string]string{"create": "is created", "update": "is changed", "d
 
 // does says what the apply does with the object: its own words for it, if it has some.
 func (c *change) does() string {
-	what := verbs[strings.Join(c.Change.Actions, ",")]
+	what := verbs[strings.Join(c.Change.Actions, ",")] + c.givesBack()
 	if c.Change.Importing != nil {
 		what = strings.TrimSuffix("is adopted, "+what, ", ")
 	}
@@ -168,6 +168,22 @@ func (c *change) does() string {
 		return what + ", restarts the host"
 	}
 	return what
+}
+
+// givesBack says what a destroy writes to its card. The plan of what goes has no values to say it in: its warnings do.
+func (c *change) givesBack() string {
+	before := c.Change.Before
+	switch {
+	case !slices.Equal(c.Change.Actions, []string{"delete"}) || before.text("on_destroy") != "restore":
+		return ""
+	case c.Type != ours+"firmware":
+		return ", stores the settings of before in the card"
+	case before.text("original_backup_path") == "":
+		return ""
+	case before.text("activation") == "none":
+		return ", burns the firmware of before"
+	}
+	return ", burns the firmware of before, restarts the host"
 }
 
 // pending are the changes of a plan that have something to do.

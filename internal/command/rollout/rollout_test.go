@@ -181,6 +181,25 @@ func TestDoes_restart(t *testing.T) {
 	}
 }
 
+// A destroy that gives back what the card had before says so.
+func TestDoes_restore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kind, before, want string }{
+		{"firmware", `{"on_destroy": "restore", "activation": "host", "original_backup_path": "/b", "restarts": null}`,
+			"is removed, burns the firmware of before, restarts the host"},
+		{"firmware", `{"on_destroy": "restore", "activation": "none", "original_backup_path": "/b"}`, "is removed, burns the firmware of before"},
+		{"firmware", `{"on_destroy": "restore", "activation": "host"}`, "is removed"},
+		{"firmware", `{"on_destroy": "keep", "activation": "host", "original_backup_path": "/b"}`, "is removed"},
+		{"nv_config", `{"on_destroy": "restore"}`, "is removed, stores the settings of before in the card"},
+	} {
+		one := resource("", "infiniband_"+c.kind, "delete", `null`, `{}`)
+		p := planOf(t, "", strings.Replace(one, `"before":null`, `"before":`+c.before, 1))
+		if got := p.Changes[0].does(); got != c.want {
+			t.Errorf("%s %s: %s, expected %s", c.kind, c.before, got, c.want)
+		}
+	}
+}
+
 // A canary that has nothing to change is named: no other host takes its place.
 func TestShow_canary(t *testing.T) {
 	t.Parallel()

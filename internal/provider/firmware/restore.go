@@ -91,7 +91,7 @@ func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state
 	if diagnostic.AddFindings(ctx, diags, "restore firmware of card "+card, diagnostic.WithoutJobs(a.Verdict.Findings)) {
 		return false, false
 	}
-	announce(diags, card, r.Cards.Backups.Place(ask.Backup), a.Verdict)
+	announce(diags, card, r.Cards.Backups.Place(ask.Backup), r.Hosts[ref.Host].Reboot.DrainCommands, a.Verdict)
 	return true, a.Verdict.Action != safety.ActionNone
 }
 
@@ -130,10 +130,13 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 	return ask, true
 }
 
-// announce is the plan of a restore from a backup.
-func announce(diags *diag.Diagnostics, card, backup string, v safety.Verdict) {
+// announce is the plan of a restore from a backup. drains are the commands before a restart of the host.
+func announce(diags *diag.Diagnostics, card, backup string, drains []string, v safety.Verdict) {
 	var then string
 	switch {
+	case v.Activation == safety.ActivationReboot && len(drains) > 0:
+		then = "Afterwards the host is drained and restarted, so that the card runs it. Its drain_commands are: " +
+			strings.Join(drains, "; ") + "."
 	case v.Activation == safety.ActivationReboot:
 		then = "Afterwards the host is restarted, so that the card runs it."
 	case v.Action == safety.ActionBurn:

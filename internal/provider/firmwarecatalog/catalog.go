@@ -5,6 +5,7 @@
 package firmwarecatalog
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/download"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -44,18 +48,26 @@ func read(from io.Reader, dir string) ([]line, error) {
 	var file struct {
 		Images []line `json:"images"`
 	}
-	limited := &io.LimitedReader{R: from, N: largestCatalog + 1}
-	d := json.NewDecoder(limited)
+	text, err := io.ReadAll(io.LimitReader(from, largestCatalog+1))
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	err := d.Decode(&file)
+	err = d.Decode(&file)
+	// JSON is YAML as well, whose reader refuses a key that is there twice. That of JSON takes the last one, and the
+	// serial numbers of the first are lost.
+	twice := yaml.Unmarshal(text, new(any))
 	switch {
-	case limited.N <= 0:
+	case len(text) > largestCatalog:
 		return nil, fmt.Errorf("it has more than %d KiB", largestCatalog>>10)
 	case err != nil:
 		return nil, fmt.Errorf("it is no catalogue: %w. Write { \"images\": [ { \"psid\": …, \"version\": …, \"sha256\": …, "+
 			"\"source\": … } ] }", err)
 	case d.More():
 		return nil, errors.New("there is more text after the catalogue")
+	case twice != nil:
+		return nil, fmt.Errorf("it is no catalogue: %w", twice)
 	case file.Images == nil:
 		return nil, errors.New("images is missing. An empty catalogue is { \"images\": [] }")
 	}
@@ -85,9 +97,14 @@ func (l *line) complete(dir string) error {
 	if sum, err := hex.DecodeString(l.SHA256); err != nil || len(sum) != 32 {
 		return fmt.Errorf("sha256 %q: want 64 hexadecimal digits", l.SHA256)
 	}
+	for _, entry := range slices.Concat(l.Boards, l.Serials, l.Hosts) {
+		// The card would get the image for all.
+		if entry == "" || entry != strings.TrimSpace(entry) || strings.ContainsFunc(entry, isHidden) {
+			return fmt.Errorf("boards, serial_numbers or hosts has the entry %+q: it is empty, or has a blank or a sign that "+
+				"nobody sees", entry)
+		}
+	}
 	switch {
-	case slices.Contains(slices.Concat(l.Boards, l.Serials, l.Hosts), ""):
-		return errors.New("boards, serial_numbers or hosts has an empty entry")
 	case l.Source == "":
 		return errors.New("source is missing: want a path or an https address")
 	case !download.IsRemote(l.Source) && !filepath.IsAbs(l.Source):
@@ -96,19 +113,23 @@ func (l *line) complete(dir string) error {
 	return nil
 }
 
+func isHidden(r rune) bool { return r != ' ' && unicode.IsSpace(r) || !unicode.IsGraphic(r) }
+
 // rules find the image of a card; the first that finds one counts.
 var rules = []struct {
 	by, what string
 	fits     func(l line, c inCard) bool
 }{
 	{"card", "serial number", func(l line, c inCard) bool {
-		return slices.ContainsFunc(l.Serials, func(s string) bool { return strings.EqualFold(s, c.Serial.ValueString()) })
+		return slices.ContainsFunc(l.Serials, func(s string) bool { return strings.EqualFold(s, c.serial()) })
 	}},
 	{"host", "host and PSID", func(l line, c inCard) bool { return l.ofHost(c) && l.PSID == c.PSID.ValueString() }},
 	{"host", "host and board", func(l line, c inCard) bool { return l.ofHost(c) && l.ofBoard(c) }},
 	{"site", "PSID", func(l line, c inCard) bool { return l.everywhere() && l.PSID == c.PSID.ValueString() }},
 	{"site", "board", func(l line, c inCard) bool { return l.everywhere() && l.ofBoard(c) }},
 }
+
+func (c inCard) serial() string { return strings.TrimSpace(c.Serial.ValueString()) }
 
 func (l line) ofHost(c inCard) bool { return slices.Contains(l.Hosts, c.Host.ValueString()) }
 
@@ -117,7 +138,7 @@ func (l line) ofBoard(c inCard) bool { return slices.Contains(l.Boards, c.Board.
 // imageFor gives the image of a card and by which rule; nil if the catalogue has none.
 func imageFor(images []line, c inCard) (chosen *line, by string, err error) {
 	for _, l := range images {
-		if len(l.Serials) > 0 && c.Serial.ValueString() == "" {
+		if len(l.Serials) > 0 && c.serial() == "" {
 			return nil, "", missing("serial_number")
 		}
 		if len(l.Hosts) > 0 && c.Host.ValueString() == "" {

@@ -38,10 +38,14 @@ func TestRead_bad_input(t *testing.T) {
 		"{}":                                   "images is missing",
 		catalog(imageOf("", "2.42.5000", "f")): "invalid PSID",
 		catalog(imageOf("MT_9", "two", "f")):   "two",
-		catalog(imageOf("MT_9", "2.42.5000", "")):          "source is missing",
-		catalog(with(good, "hosts", "")):                   "boards, serial_numbers or hosts has an empty entry",
-		catalog(strings.Replace(good, "ab", "zz", 1)):      "64 hexadecimal digits",
-		catalog(`"` + strings.Repeat("x", largestCatalog)): "more than 1024 KiB",
+		catalog(imageOf("MT_9", "2.42.5000", "")):             "source is missing",
+		catalog(with(good, "hosts", "")):                      `serial_numbers or hosts has the entry ""`,
+		catalog(with(good, "serial_numbers", "MT1 ")):         `the entry "MT1 ": it is empty, or has a blank`,
+		catalog(with(good, "serial_numbers", "MT\u200b1")):    `the entry "MT\u200b1"`,
+		`{"images": [], "images": []}`:                        `mapping key "images" already defined`,
+		catalog(with(with(good, "hosts", "b"), "hosts", "a")): `mapping key "hosts" already defined`,
+		catalog(strings.Replace(good, "ab", "zz", 1)):         "64 hexadecimal digits",
+		catalog(`"` + strings.Repeat("x", largestCatalog)):    "more than 1024 KiB",
 	} {
 		if _, err := read(strings.NewReader(text), "/lab"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v", text, err)
@@ -124,6 +128,8 @@ func TestCompare_by_rank(t *testing.T) {
 		"another board of its host": {"S", "node2", "068F2", []string{all, board}, "all.bin", "site", ""},
 		"none, as all are narrower": {"S", "node3", "00WE027", []string{host, card, board}, "", "", ""},
 		"narrower lists are not needed where none is in the file": {"", "", "", []string{all}, "all.bin", "site", ""},
+		"itself, with a blank":       {" MT1234X00001", "node1", "", []string{all, card}, "card.bin", "card", ""},
+		"a serial number of a blank": {" ", "node1", "", []string{all, card}, "", "", "its serial_number is not known"},
 		"a serial number that is not known": {"", "node1", "", []string{all, card}, "", "",
 			"card it: its serial_number is not known, and the catalogue has images by it"},
 		"a host that is not known": {"S", "", "", []string{all, host}, "", "", "card it: its host is not known"},
