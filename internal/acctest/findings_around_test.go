@@ -75,6 +75,10 @@ func aroundFindings() []findingCase {
 			config: on(labs.Intel9), prepare: func(w *Lab) {
 				w.Machine(labs.Intel9).FS.Put(inventory.OwedNote, "2026-01-02 03:04:05 UTC\nsystemctl start a\nsystemctl start b\n", 0o600)
 			}},
+		{code: "HO050", says: []string{"    systemctl start a\n"}, config: func(*Lab) Config { return Config{activation(labs.Intel9)} },
+			prepare: func(w *Lab) {
+				w.Machine(labs.Intel9).FS.Put(inventory.OwedNote, "2026-01-02 03:04:05 UTC\nsystemctl start a\n", 0o600)
+			}},
 		{code: "HO050", says: []string{"Drained since 2026-01-02 03:04:05 UTC."}, config: wants(labs.Intel9, nil), prepare: func(w *Lab) {
 			drivers(w)
 			w.Machine(labs.Intel9).FS.Put(inventory.OwedNote, "2026-01-02 03:04:05 UTC\nsystemctl start a\n", 0o600)

@@ -218,6 +218,24 @@ func TestShow_canary(t *testing.T) {
 	}
 }
 
+// A host that failure_domains does not name is not kept from the others of its domain, so it is named.
+func TestShow_failure_domains(t *testing.T) {
+	t.Parallel()
+	changes := []string{host1("infiniband_guids", "x", "create"), host1("infiniband_guids", "y", "create")}
+	for domains, want := range map[string]bool{`{"X": "a", "y": "a"}`: true, `{"x": "a", "y": "a"}`: false, `{}`: false} {
+		p := planOf(t, `, "planned_values": {"outputs": {"failure_domains": {"value": `+domains+`}}}`, changes...)
+		r, err := (&order{wave: 1}).prepare(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		r.out = &out
+		if r.show(p); strings.Contains(out.String(), "The output failure_domains does not name: x\n") != want {
+			t.Errorf("%s: %s", domains, out.String())
+		}
+	}
+}
+
 // What does not work is said once it was well before.
 func TestUnwell(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,9 @@ func (r *rollout) show(now *plan) {
 			same[steps] = append(same[steps], name)
 		}
 	}
+	if alone := r.lab.withoutDomain(r.waves); len(alone) > 0 {
+		r.say("The output failure_domains does not name: " + strings.Join(alone, ", "))
+	}
 	if rest := r.lab.Rest; len(rest) > 0 {
 		r.say("At last:")
 		for _, c := range rest {

@@ -41,6 +41,14 @@ func (r rules) mayJoin(wave []string, host string) bool {
 	return len(wave) == 0 || !r.whole(append(slices.Clone(wave), host), r.domains[host])
 }
 
+// withoutDomain are the hosts of the waves that have no failure domain, if there are any domains. A host may have none,
+// and so may one whose name is misspelt there.
+func (r rules) withoutDomain(waves [][]string) []string {
+	hosts := slices.Concat(waves...)
+	slices.Sort(hosts)
+	return slices.DeleteFunc(hosts, func(host string) bool { return len(r.domains) == 0 || r.domains[host] != "" })
+}
+
 // whole reports whether a wave has all hosts of a failure domain.
 func (r rules) whole(wave []string, domain string) bool {
 	for host, of := range r.domains {

@@ -46,10 +46,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	host := config.Host.ValueString()
 	what := "restart host " + host
-	if _, _, _, err := r.Look(ctx, host); err != nil {
+	_, _, snap, err := r.Look(ctx, host)
+	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
 		return
 	}
+	r.Planned.AddOwed(ctx, host, snap, diags)
 	if !r.Claim(ctx, what, planned.Claim{Key: r.HostKey(host), Name: host}, req, diags) {
 		return
 	}
@@ -225,9 +227,6 @@ func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what
 		return false
 	}
 	r.tell(f)
-	if len(f.due) > 0 {
-		r.Planned.AddOwed(ctx, f.due[0].Ref.Host, f.due[0].Snap, diags)
-	}
 	return true
 }
 
