@@ -161,6 +161,10 @@ func TestForeseen_creates(t *testing.T) {
 		"addresses: none -> 172.16.0.20/24; writes "+plan60+", "+rule70+", "+modulesList {
 		t.Errorf("the change of a new interface is %v", got)
 	}
+	key := cleanPlan(t, ws, ipoib(host, map[string]any{"pkey": "0x8001", "mode": "datagram", "mtu": 2044}))
+	if got := key.Get("infiniband_ipoib_interface.it", "change"); got != "makes the interface of P_Key 0x8001; writes its files" {
+		t.Errorf("the change of a new interface of a P_Key is %v", got)
+	}
 	w.Run(host, "echo connected > /sys/class/net/ibp1s0/mode")
 	saidOf, err := ws.Apply(context.Background(), made)
 	if err != nil || len(saidOf.Errors().Find("inconsistent final plan")) == 0 || ws.State["infiniband_ipoib_interface.it"] != nil {

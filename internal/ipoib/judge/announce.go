@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,12 @@ func AnnounceNew(l *found.Look, d ipoib.Request) string {
 		}
 		was.Routes = ipconf.Without(d.Config.Routes, ipconf.Without(d.Config.Routes, was.Routes))
 		parts = settingChanges(was, d.Config)
+	}
+	if l.PKey != 0 { // the names of its files follow from that of the port's interface, which may not be there yet
+		if !l.Present {
+			parts = append(parts, fmt.Sprintf("makes the interface of P_Key 0x%04x", l.PKey))
+		}
+		parts = append(parts, "writes its files")
 	}
 	return strings.Join(append(parts, places(l, d, l.Unwritten(l.Written(), d.Config))...), "; ")
 }
