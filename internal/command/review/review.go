@@ -123,7 +123,7 @@ func (r *review) shortened(most int) *review {
 		first(&s, "what the hosts show", r.Drift, most)
 	restarts, others := []effect{}, []effect{}
 	for _, e := range r.Effects {
-		if e.What == "restarts" {
+		if e.What == "restarts" || e.What == "activates by" {
 			restarts = append(restarts, e)
 		} else {
 			others = append(others, e)

@@ -10,11 +10,13 @@ type effect struct{ Address, What, Values string }
 
 // effects are the attributes that say so, with the words for them.
 var effects = [][2]string{
-	{"restarts", "restarts"}, {"drains", "drains by"}, {"stored_in", "writes"},
+	{"restarts", "restarts"}, {"way", "activates by"}, {"drains", "drains by"}, {"stored_in", "writes"},
 }
 
 // isEffect reports whether an attribute is none of the object itself.
-func isEffect(attribute string) bool { return attribute == "restarts" || attribute == "drains" }
+func isEffect(attribute string) bool {
+	return attribute == "restarts" || attribute == "way" || attribute == "drains"
+}
 
 // row is one line of a table: what of which object changes, from what to what.
 type row struct{ Object, Identity, What, From, To string }

@@ -159,15 +159,25 @@ func (c *change) does() string {
 	if what == "" {
 		what = "is renamed"
 	}
-	activation := c.Change.After.text("activation") // with "host" the infiniband_activation restarts it
-	if later, _ := c.Change.Unknown["restarts"].(bool); later && activation != "host" && activation != "none" {
-		return what + ", may restart the host"
+	return what + c.interrupts()
+}
+
+// interrupts says whether the apply restarts the host for the object, or resets its card.
+func (c *change) interrupts() string {
+	after := c.Change.After
+	activation := after.text("activation") // with "host" the infiniband_activation restarts it
+	changes := !slices.Equal(c.Change.Actions, []string{"no-op"}) &&
+		(c.Change.Before == nil || after.text("change") != c.Change.Before.text("change"))
+	later, _ := c.Change.Unknown["restarts"].(bool)
+	switch {
+	case later && activation != "host" && activation != "none":
+		return ", may restart the host"
+	case changes && after.text("restarts") != "":
+		return ", restarts the host"
+	case changes && strings.HasPrefix(after.text("way"), "reset"):
+		return ", resets the card"
 	}
-	if now := c.Change.After.text("restarts"); now != "" && !slices.Equal(c.Change.Actions, []string{"no-op"}) &&
-		(c.Change.Before == nil || c.Change.After.text("change") != c.Change.Before.text("change")) {
-		return what + ", restarts the host"
-	}
-	return what
+	return ""
 }
 
 // givesBack says what a destroy writes to its card. The plan of what goes has no values to say it in: its warnings do.

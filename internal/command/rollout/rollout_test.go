@@ -181,6 +181,16 @@ func TestDoes_restart(t *testing.T) {
 	}
 }
 
+// So is a reset of cards in place of it.
+func TestDoes_reset(t *testing.T) {
+	t.Parallel()
+	p := planOf(t, "", resource("", "infiniband_activation", "update", `{"change": "activates firmware of 0000:81:00.0", "restarts": null,
+		"activation": "least", "way": "reset by mstfwreset (level 3): 0000:81:00.0"}`, `{}`))
+	if got, want := p.Changes[0].does(), "activates firmware of 0000:81:00.0, resets the card"; got != want {
+		t.Errorf("%s, expected %s", got, want)
+	}
+}
+
 // A destroy that gives back what the card had before says so.
 func TestDoes_restore(t *testing.T) {
 	t.Parallel()
