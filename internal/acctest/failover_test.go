@@ -3,6 +3,7 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,7 +35,6 @@ func TestAction_failOver(t *testing.T) {
 			t.Errorf("%s: %v, %d stops\n%s", name, err, stops()-before, said)
 		}
 	}
-	lids := func() string { return w.Run(standby, "ibnetdiscover -p") }
 
 	sms := w.managers(nil)
 	mustApply(t, ws, sms[:1])
@@ -49,29 +49,7 @@ func TestAction_failOver(t *testing.T) {
 	refused("masked", named(master), "Refusing to start a subnet manager that somebody has masked", "Finding: SM032")
 	w.Run(master, "systemctl unmask "+w.unit(master))
 
-	before, pid := lids(), w.mainPID(master, w.unit(master))
-	progress, said, err := ws.Invoke(t.Context(), failOver, named(master))
-	if err != nil || said.HasError() {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	text := strings.Join(progress, "\n")
-	for _, want := range []string{"stopping " + w.unit(master) + " of " + master + "; the standby on port " +
-		w.firstPort(standby) + ", priority 13, takes over within 4s",
-		"the subnet manager on port " + w.firstPort(standby) + ", priority 13, is the master", "LIDs of the fabric are as before",
-		"started " + w.unit(master), "the subnet manager on port " + w.firstPort(master) + ", priority 14, is the master",
-		"LIDs of the fabric are as before"} {
-		_, after, found := strings.Cut(text, want)
-		if text = after; !found {
-			t.Errorf("progress, %q is missing or earlier:\n%s", want, strings.Join(progress, "\n"))
-		}
-	}
-	if now := lids(); now != before {
-		t.Errorf("the fabric is not as before:\n%s\n%s", before, now)
-	}
-	if now := w.mainPID(master, w.unit(master)); now == pid || now == "0" {
-		t.Errorf("the process of the master is %s, before %s", now, pid)
-	}
-	awaitRoles(t, ws, sms, map[string]string{master: "master", standby: "standby"})
+	w.failsOver(t, ws, sms, master, standby)
 	history, said, err := ws.Data(t.Context(), "infiniband_history", map[string]any{"host": master})
 	if note := fmt.Sprint(field(t, history, "changes")); err != nil || said.HasError() || !strings.Contains(note,
 		"stopped until port "+w.firstPort(standby)+" rules, and started again") {
@@ -80,6 +58,63 @@ func TestAction_failOver(t *testing.T) {
 
 	ws.Provider["hosts"].(map[string]any)[master].(map[string]any)["mode"] = "observe"
 	refused("a host in mode observe", named(master), "Finding: HO008")
+}
+
+// failsOver invokes the action on the master of two subnet managers, whose priorities give the fabric back to it. What
+// is told is what the hosts show: who ruled one after the other, and that the LIDs are as before.
+func (w *Lab) failsOver(t *testing.T, ws *Workspace, sms Config, master, standby string) {
+	t.Helper()
+	roles := map[string]string{master: "master", standby: "standby"}
+	awaitRoles(t, ws, sms, roles)
+	lids := w.Run(standby, "ibnetdiscover -p")
+	pids := []string{w.mainPID(master, w.unit(master)), w.mainPID(standby, w.unit(standby))}
+	states := [][]string{w.smStates(master), w.smStates(standby)}
+	progress, said, err := ws.Invoke(t.Context(), failOver,
+		map[string]any{"host": master, "port_guid": w.firstPort(master)})
+	if err != nil || said.HasError() {
+		t.Fatalf("%v\n%s\n%s", err, said, strings.Join(progress, "\n"))
+	}
+	text := strings.Join(progress, "\n")
+	t.Log(text)
+	rules := func(host string) string {
+		return fmt.Sprintf("the subnet manager on port %s, priority %v, is the master", w.firstPort(host),
+			ws.Get("infiniband_opensm."+host, "priority"))
+	}
+	for _, want := range []string{"stopping " + w.unit(master) + " of " + master + "; the standby on port " +
+		w.firstPort(standby) + ", ", "takes over within 4s", rules(standby), "LIDs of the fabric are as before",
+		"started " + w.unit(master), rules(master), "LIDs of the fabric are as before"} {
+		_, after, found := strings.Cut(text, want)
+		if text = after; !found {
+			t.Errorf("progress, %q is missing or earlier:\n%s", want, strings.Join(progress, "\n"))
+		}
+	}
+	awaitRoles(t, ws, sms, roles)
+	if now := w.Run(standby, "ibnetdiscover -p"); now != lids {
+		t.Errorf("the fabric is not as before:\n%s\n%s", lids, now)
+	}
+	if now := w.mainPID(master, w.unit(master)); now == pids[0] || now == "0" {
+		t.Errorf("the process of the master is %s, before %s", now, pids[0])
+	}
+	if now := w.mainPID(standby, w.unit(standby)); now != pids[1] {
+		t.Errorf("the process of the standby is %s, before %s", now, pids[1])
+	}
+	// The former master may be given the fabric before it stands by.
+	states[0], states[1] = w.smStates(master)[len(states[0]):], w.smStates(standby)[len(states[1]):]
+	back, took := strings.Join(states[0], " "), strings.Join(states[1], " ")
+	if took != "MASTER STANDBY" || !strings.HasSuffix(back, "MASTER") {
+		t.Errorf("the opensm of the standby became %s, that of the master %s", took, back)
+	}
+}
+
+var smState = regexp.MustCompile(`Entering (MASTER|STANDBY) state`)
+
+// smStates is what the opensm of a host has become, one after the other, by its own log: MASTER, STANDBY.
+func (w *Lab) smStates(host string) (states []string) {
+	w.t.Helper()
+	for _, m := range smState.FindAllStringSubmatch(w.Run(host, "cat /var/log/opensm."+w.firstPort(host)+".log"), -1) {
+		states = append(states, m[1])
+	}
+	return states
 }
 
 // Whatever goes wrong while the master is stopped, it is started again.
@@ -107,8 +142,8 @@ func TestAction_failOverGoesWrong(t *testing.T) {
 			defer interrupt()
 			w.Machine(master).Faults.Trap("systemctl stop -- opensm@", 1, labsim.ProgramFault{Do: func() { c.when(w, interrupt) }})
 			_, said, err := ws.Invoke(ctx, failOver, map[string]any{"host": master, "port_guid": w.firstPort(master)})
-			if err != nil || len(said.Errors().Find("Unable to fail over subnet manager "+master,
-				w.unit(master)+" of "+master+" was started again. ", c.says)) != 1 {
+			if err != nil || len(said.Errors().Find("Unable to fail over subnet manager "+master+"/"+
+				w.firstPort(master)+"\n"+w.unit(master)+" of "+master+" was started again. ", c.says)) != 1 {
 				t.Errorf("%v\n%s", err, said)
 			}
 			if active := w.Run(master, "systemctl is-active "+w.unit(master)); active != "active\n" {

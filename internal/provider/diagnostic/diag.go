@@ -302,6 +302,7 @@ func prefix(err, inner error) string {
 	}
 	first, rest, _ := strings.Cut(before, " ")
 	switch {
+	case strings.HasSuffix(before, "."): // is one already
 	case strings.HasSuffix(first, "ing"):
 		before = "while " + before
 	case !strings.HasPrefix(rest, "does not ") && !strings.Contains(rest, " has "):

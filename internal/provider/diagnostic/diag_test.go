@@ -38,6 +38,12 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 			fmt.Errorf("starting the server: %w", &host.ExitError{Host: "intel9", Command: "iperf3", Status: 1}),
 			"While starting the server. A command ran on the host and failed. It printed nothing on standard error.\n\nHost: intel9\nCommand: iperf3\nExit status: 1",
 		},
+		"a command that failed after something was done": {
+			fmt.Errorf("opensm.service of intel9 was started again. %w",
+				&host.ExitError{Host: "intel9", Command: "sminfo", Status: 1, Stderr: "no"}),
+			"opensm.service of intel9 was started again. A command ran on the host and failed.\n\nHost: intel9\n" +
+				"Command: sminfo\nExit status: 1\nStderr: no",
+		},
 		"a command that did not accept something": {
 			fmt.Errorf("netplan does not accept the configuration: %w",
 				&host.ExitError{Host: "intel9", Command: "netplan", Status: 1}),
