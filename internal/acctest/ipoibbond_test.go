@@ -42,6 +42,7 @@ func TestBond(t *testing.T) {
 			}
 			w.bondFailsOver(cfg)
 			w.importedBond(cfg)
+			w.bondElsewhere(cfg)
 
 			w.Reboot(theHost)
 			emptyPlan(t, w.ws, cfg)
@@ -106,6 +107,36 @@ func (w *stackLab) importedBond(cfg Config) {
 	emptyPlan(w.t, ws, cfg)
 }
 
+// bondElsewhere: another root module gets no interface on a port of the bond, neither of its two, nor a bond of another
+// name. The plan says so in the words of the apply of a plan that was made before the bond.
+func (w *stackLab) bondElsewhere(cfg Config) {
+	w.t.Helper()
+	bond := func(port, other string) map[string]any {
+		return map[string]any{"port_guid": port, "addresses": []any{"172.16.9.20/24"},
+			"bond": map[string]any{"name": "ibbond7", "backup_port_guid": other}}
+	}
+	for _, more := range []map[string]any{bond(stackPort, backupPort), bond(backupPort, stackPort),
+		{"port_guid": stackPort, "addresses": []any{"172.16.9.20/24"}, "bond": nil},
+		{"port_guid": backupPort, "addresses": []any{"172.16.9.20/24"}, "bond": nil}} {
+		ws, other := w.Workspace(), bondConfig(more)
+		says := []string{"IP035", " of " + theHost + " is part of ibbond0", "This provider has made ibbond0, for port " + stackPort,
+			"If another root module has it, leave its ports to it.", "with the id " + theHost + "/" + stackPort}
+		applyStep(w.t, w.ws, cleanPlan(w.t, w.ws, nil), "")
+		before := cleanPlan(w.t, ws, other)
+		mustApply(w.t, w.ws, cfg)
+		plan := mustPlan(w.t, ws, other)
+		if len(plan.Diags.Errors()) != 1 || len(plan.Diags.Errors().Find(says...)) != 1 ||
+			len(plan.Diags.Find("changes what is there already")) > 0 {
+			w.t.Errorf("%v: the plan: %s", more, plan.Diags)
+		}
+		diags, err := ws.Apply(w.t.Context(), before)
+		if err != nil || diags.Errors().String() != plan.Diags.Errors().String() {
+			w.t.Errorf("%v: the apply: %v, %s\nThe plan: %s", more, err, diags, plan.Diags)
+		}
+		emptyPlan(w.t, w.ws, cfg)
+	}
+}
+
 // TestBond_replaces: an interface becomes a bond, one of another name, one of other roles, and an interface again, with
 // its address.
 func TestBond_replaces(t *testing.T) {
@@ -126,7 +157,7 @@ func TestBond_replaces(t *testing.T) {
 		{nil, "ibp1s0"},
 	} {
 		o.write("main.tf", Required+HCL(w.Provider(), ipoib(host, c.more)))
-		if out := o.says(0, "plan", "-out=p"); !strings.Contains(out, "must be replaced") || strings.Contains(out, "exists already") {
+		if out := o.says(0, "plan", "-out=p"); !strings.Contains(out, "must be replaced") || strings.Contains(out, "changes what is there already") {
 			t.Errorf("%s: no replacement is planned:\n%s", c.on, out)
 		}
 		o.says(0, "apply", "p")
@@ -135,6 +166,62 @@ func TestBond_replaces(t *testing.T) {
 			!strings.Contains(w.Run(host, "ip -4 -o addr show dev "+c.on), "172.16.0.20/24") {
 			t.Errorf("the address is not on %s alone:\n%s", c.on, out)
 		}
+	}
+}
+
+// TestBond_madeBeforeTheOldOneIsGone: create_before_destroy makes no bond of ports that another one has. The plan warns,
+// the apply refuses, and what it says to do works.
+func TestBond_madeBeforeTheOldOneIsGone(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	bond := func(name string, port int) Config {
+		return ipoib(host, map[string]any{"port_guid": portGUID(host, port), "bond": map[string]any{"name": name,
+			"backup_port_guid": portGUID(host, 3-port)}})
+	}
+	o := newOperator(t, w, bond("ibbond0", 1), buildProvider(t))
+	const head = `resource "infiniband_ipoib_interface" "it" {`
+	use := func(cfg Config, lines string) {
+		o.write("main.tf", Required+strings.ReplaceAll(HCL(w.Provider(), cfg), head, head+"\n"+lines))
+	}
+	const cbd = "  lifecycle {\n    create_before_destroy = true\n  }\n"
+	tells := func(out string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(out, "│", "")), " "), part) {
+				t.Errorf("nothing says %q:\n%s", part, out)
+			}
+		}
+	}
+	o.says(0, "apply", "-auto-approve")
+	const before = "The bond that is replaced must go first"
+	for _, next := range []struct {
+		cfg         Config
+		code, warns string
+	}{
+		{bond("ibbond1", 1), "IP035", before}, {bond("ibbond2", 2), "IP035", before}, {bond("ibbond2", 1), "IP055", before},
+		{ipoib(host, map[string]any{"pkey": "0x8001"}), "IP013", "The interface that is replaced must lose the subnet first"},
+		{bond("ibbond2", 1), "", ""},
+		{ipoib(host, nil), "IP035", before},
+	} {
+		if next.code == "" {
+			use(next.cfg, "")
+			o.says(0, "apply", "-auto-approve")
+			continue
+		}
+		use(next.cfg, cbd)
+		tells(o.says(0, "plan"), next.code+" "+next.warns, "unless the resource has lifecycle { create_before_destroy")
+		out := o.says(1, "apply", "-auto-approve")
+		tells(out, next.code, "made this one before the old one was gone, remove that line", "remove the block of this resource, apply, put it back")
+		if strings.Contains(out, "What is there now") || strings.Contains(out, "write the bond here") {
+			t.Errorf("the apply says:\n%s", out)
+		}
+		use(nil, "")
+		o.says(0, "apply", "-auto-approve")
+		use(next.cfg, "")
+		o.says(0, "apply", "-auto-approve")
+		o.says(0, "plan", "-detailed-exitcode")
 	}
 }
 

@@ -142,7 +142,7 @@ func TestLab_Bond_drift(t *testing.T) {
 			{func() { m.Release("ibp1s0d1") }, "ibp1s0d1 is not part of the bond"},
 			{func() { m.UpdateNetdev("ibbond0", func(b *labsim.Netdev) { b.BondMode = "balance-rr" }) },
 				"the bond has mode balance-rr, not active-backup"},
-			{func() { m.RemoveNetdev("ibbond0") }, "there is no interface of this port"},
+			{func() { m.RemoveNetdev("ibbond0") }, "there is no interface ibbond0"},
 			{func() { _ = m.SetMode("ibp1s0d1", "datagram\n") }, "mode of ibp1s0d1 is datagram, not connected"},
 		} {
 			drift.does()

@@ -21,7 +21,7 @@ func (l *Look) Satisfies(want ipoib.Config) bool {
 // nothing has to be done.
 func (l *Look) Differences(want ipoib.Config) []string {
 	if !l.Present {
-		return []string{"there is no interface of this port"}
+		return []string{"there is no interface " + cmp.Or(l.Bond.Name, "of this port")}
 	}
 	diff := l.LiveDifferences(want)
 	if line := l.Persisted.difference(l.Name, want); line != "" {

@@ -136,6 +136,9 @@ func (l *Look) OtherAddresses() (all []OtherAddress) {
 
 // Giver is the port for which a definition of ours gives an interface its address.
 func (l *Look) Giver(a OtherAddress) (ib.GUID, bool) {
+	if owner := l.BondOwner(a.Interface); !owner.IsZero() {
+		return owner, true
+	}
 	return a.ref.PortGUID, a.IB && l.Of(a.ref).Gives(a.Interface, a.Address)
 }
 

@@ -116,14 +116,11 @@ func (l *Look) bootWords() string {
 // HasPort reports whether a card of the host has a port.
 func (l *Look) HasPort(guid ib.GUID) bool { return l.host.hasPort(guid) }
 
-// BondOn is BondOf for a port of this host.
-func (l *Look) BondOn(port ib.GUID) ipoib.Bond { return BondOf(l.host.snap, port) }
-
-// BondOwner is the port of another resource whose files make the bond; zero if none do.
-func (l *Look) BondOwner() ib.GUID {
+// BondOwner is the port whose files of ours make the bond of that name; zero if none do.
+func (l *Look) BondOwner(name string) ib.GUID {
 	for _, n := range l.host.snap.Netdevs {
-		ref := ipoib.Ref{PortGUID: n.PortGUID, Bond: ipoib.Bond{Name: l.Name, Backup: l.PortGUID}}
-		if n.IB && n.Parent == "" && n.PortGUID != l.PortGUID && l.Of(ref).Persisted.Interface == l.Name {
+		ref := ipoib.Ref{PortGUID: n.PortGUID, Bond: ipoib.Bond{Name: name, Backup: l.PortGUID}}
+		if n.IB && n.Parent == "" && l.Of(ref).Persisted.Interface == name {
 			return n.PortGUID
 		}
 	}

@@ -102,8 +102,8 @@ func (l *Look) Package(name string) string { return l.host.snap.Packages[name] }
 
 // MasterKind is the kind of the bond or bridge that has the interface, in brackets; empty if it is
 // not known.
-func (l *Look) MasterKind() string {
-	upper, ok := l.host.snap.Netdev(l.Netdev.Master)
+func (l *Look) MasterKind(master string) string {
+	upper, ok := l.host.snap.Netdev(master)
 	switch {
 	case !ok || upper.Kind == "":
 		return ""

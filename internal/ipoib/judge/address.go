@@ -35,12 +35,14 @@ func CheckAddresses(d ipoib.Request, overlap, same []Neighbour) []finding.Findin
 // overlap compares the subnets of addresses with those of the host's other interfaces. carrier is
 // the interface that becomes ours with the GUID that this plan writes.
 func (c *checker) overlap(addresses []netip.Prefix, carrier string, leaving []ipoib.Ref) (all []finding.Finding) {
-	isPort := func(name string) bool {
-		return slices.ContainsFunc(c.look.Ports, func(p found.BondPort) bool { return p.Name() == name })
+	isPort := func(name string) bool { // or the bond that a port is in, which has a finding of its own
+		return slices.ContainsFunc(c.look.Ports, func(p found.BondPort) bool {
+			return p.Name() == name || p.Netdev != nil && p.Netdev.Master == name
+		}) || c.look.Netdev != nil && c.look.Netdev.Master == name
 	}
 	others := slices.DeleteFunc(c.look.OtherAddresses(), func(o found.OtherAddress) bool {
 		// What becomes ours, goes with this change or is ours already has no other subnet to be held against.
-		return o.Interface == carrier || o.Interface == c.former || isPort(o.Interface) ||
+		return o.Interface == carrier || isPort(o.Interface) ||
 			c.mayBeOurs(o.Interface) || c.gave(o)
 	})
 	for _, p := range addresses {
@@ -96,22 +98,30 @@ func (c *checker) overlapping(p netip.Prefix, o found.OtherAddress, leaving []ip
 	f.Evidence += fmt.Sprintf(" This provider gave it to that interface, for port %s.", port)
 	if c.goes(o, leaving) {
 		f.Severity, f.Summary = finding.Warn, "The interface that is replaced must lose the subnet first"
-		return f.WithWayOut("Nothing has to be done, unless the resource has lifecycle { create_before_destroy = true }. " +
-			"Then remove that line: with it the new interface is made first, and the apply is refused.")
+		return f.WithWayOut(unlessMadeFirst)
 	}
 	return f.WithWayOut(fmt.Sprintf("If this configuration takes the subnet from port %s, two applies are needed: "+
 		"nothing says which interface is changed first. First take it from the resource of that port, or remove that "+
 		"resource, give it to no other one, and apply. Then give it to this one, and apply again. If two exchange their "+
-		"subnets, take them from both first. Where lifecycle { create_before_destroy = true } made this one before the "+
-		"old one was gone, remove that line. If the state still has the old one as a deposed object, remove the block of "+
-		"this resource, apply, put it back, and apply again. In all other cases give each interface a subnet of its own.",
-		port))
+		"subnets, take them from both first. %s In all other cases give each interface a subnet of its own.",
+		port, madeTooEarly))
 }
+
+// What core does not tell a provider: whether the old one of a replacement goes first.
+const (
+	unlessMadeFirst = "Nothing has to be done, unless the resource has lifecycle { create_before_destroy = true }. Then " +
+		"remove that line: with it the new interface is made first, and the apply is refused."
+	madeTooEarly = "Where lifecycle { create_before_destroy = true } made this one before the old one was gone, remove " +
+		"that line. If the state still has the old one as a deposed object, remove the block of this resource, apply, put " +
+		"it back, and apply again."
+)
 
 // goes reports whether an interface loses an address of ours, because this plan removes
 // our definition of it. An address that somebody else gave it stays.
 func (c *checker) goes(o found.OtherAddress, leaving []ipoib.Ref) bool {
-	return slices.ContainsFunc(leaving, func(old ipoib.Ref) bool { return c.look.Of(old).Gives(o.Interface, o.Address) })
+	return o.Interface == c.former || slices.ContainsFunc(leaving, func(old ipoib.Ref) bool {
+		return c.look.Of(old).Gives(o.Interface, o.Address)
+	})
 }
 
 // gave reports whether an interface has an address from our own definition for this

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -49,11 +48,7 @@ func (c *checker) noBackup(port found.BondPort) {
 // bondPort checks a port whose interface is there.
 func (c *checker) bondPort(port found.BondPort) {
 	l, n := c.look, port.Netdev
-	if n.Master != "" && n.Master != l.Name && n.Master != c.former {
-		c.add(finding.InterfaceInBond.Find("%s of %s is part of %s.", n.Name, l.Host, n.Master).At("bond"))
-		return
-	}
-	if c.alone(port) {
+	if !c.free(port) || c.alone(port) {
 		return
 	}
 	state := port.State()
@@ -65,27 +60,39 @@ func (c *checker) bondPort(port found.BondPort) {
 	}
 }
 
+// free reports whether a port is part of no bond or bridge that stays. If both are part of one, it is said once.
+func (c *checker) free(port found.BondPort) bool {
+	n, first := port.Netdev, c.look.Ports[0].Netdev
+	if n.Master == "" || n.Master == c.look.Name {
+		return true
+	}
+	if first == nil || first == n || first.Master != n.Master {
+		c.add(c.inBond(n.Name, n.Master).At("bond"))
+	}
+	return n.Master == c.former
+}
+
 // CheckForeignBond refuses a bond that is there and that no state has: one of another resource with other ports, or one
-// of somebody else. Leaving are interfaces that the plan removes before.
-func CheckForeignBond(l *found.Look, d ipoib.Request, leaving []ipoib.Ref) []finding.Finding {
+// of somebody else. Former is the bond that the plan removes before.
+func CheckForeignBond(l *found.Look, d ipoib.Request, former string) []finding.Finding {
 	if l.Netdev == nil || l.Netdev.Kind != "bond" || l.Persisted.Found {
 		return nil
 	}
-	owner := l.BondOwner()
-	switch {
-	case owner.IsZero():
+	owner := l.BondOwner(l.Name)
+	if owner.IsZero() {
 		f := finding.InterfaceInBond.Find("%s of %s is a bond (mode %s) that this provider has not made.", l.Name, l.Host,
 			l.Netdev.Mode)
 		f.Summary = "Refusing to take over a bond of somebody else"
 		return []finding.Finding{f.At("bond").WithWayOut("Give the bond another name. Or remove it from the host, with " +
 			"what makes it, and plan again.")}
-	case slices.ContainsFunc(leaving, func(r ipoib.Ref) bool { return r.PortGUID == owner }):
-		return nil
 	}
-	return []finding.Finding{finding.BondUnfit.Find("%s of %s is the bond of an infiniband_ipoib_interface of port %s, "+
-		"which has other ports or other roles for them.", l.Name, l.Host, owner).WithWayOut(fmt.Sprintf("If another root "+
-		"module has it, leave it there. Otherwise write its ports as port_guid and backup_port_guid, and import it with "+
-		"the id %s/%s.", d.Host, owner))}
+	f := finding.BondUnfit.Find("%s of %s is the bond of an infiniband_ipoib_interface of port %s, which has other ports "+
+		"or other roles for them.", l.Name, l.Host, owner)
+	if l.Name == former {
+		return []finding.Finding{goesFirst(f)}
+	}
+	return []finding.Finding{f.WithWayOut(fmt.Sprintf("If another root module has it, leave it there. Otherwise write "+
+		"its ports as port_guid and backup_port_guid, and import it with the id %s/%s. %s", d.Host, owner, madeTooEarly))}
 }
 
 // CheckApart is about a bond whose ports are on two fabrics: by the names that the configuration has for these, or by
@@ -104,15 +111,25 @@ func CheckApart(d ipoib.Request, one, two string, there bool) finding.Finding {
 	return f
 }
 
-// formerBond is the bond that this plan removes before it makes the interface: that of its port or, where it replaces
-// the interface of another port, of that one.
-func formerBond(l *found.Look, d ipoib.Request, leaving []ipoib.Ref) string {
-	for _, r := range append([]ipoib.Ref{d.Ref()}, leaving...) {
-		if name := l.BondOn(r.PortGUID).Name; name != d.Bond.Name && name != "" {
-			return name
-		}
+// inBond is about a port that is part of a bond or bridge. A bond of ours may be the one that this plan removes.
+func (c *checker) inBond(name, master string) finding.Finding {
+	l, owner := c.look, c.look.BondOwner(master)
+	f := finding.InterfaceInBond.Find("%s of %s is part of %s%s.", name, l.Host, master, l.MasterKind(master))
+	switch {
+	case owner.IsZero():
+		return f
+	case master == c.former:
+		return goesFirst(f)
 	}
-	return ""
+	f.Evidence += fmt.Sprintf(" This provider has made %s, for port %s.", master, owner)
+	return f.WithWayOut(fmt.Sprintf("If another root module has it, leave its ports to it. Otherwise first remove its "+
+		"resource, and apply; if no state has it, import it for that, with the id %s/%s. %s", c.d.Host, owner, madeTooEarly))
+}
+
+// goesFirst is a finding on a bond that this plan removes before.
+func goesFirst(f finding.Finding) finding.Finding {
+	f.Severity, f.Summary = finding.Warn, "The bond that is replaced must go first"
+	return f.WithWayOut(unlessMadeFirst)
 }
 
 // alone finds a port that is configured by itself. That of port_guid may be what this resource had before.

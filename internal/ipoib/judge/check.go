@@ -29,8 +29,8 @@ type PlanFacts struct {
 	Group Group
 	// SM is true if a resource of this plan will run a subnet manager on the fabric.
 	SM bool
-	// Replaces is true before an apply: it may replace what this resource has on the host.
-	Replaces bool
+	// Former is the bond of the interface that this plan replaces by this one; empty if that is none.
+	Former string
 	// Held is true if the state has what is asked for.
 	Held bool
 	// LookedAfter are interfaces of ports that the host had, whose files a resource of this
@@ -52,10 +52,7 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 	if l = l.Without(p.Leaving, p.LookedAfter); p.PortUnknown {
 		l = l.WithoutPort()
 	}
-	c := &checker{look: l, d: d, portUnknown: p.PortUnknown, held: p.Held}
-	if p.Replaces && !p.PortUnknown {
-		c.former = formerBond(l, d, p.Leaving)
-	}
+	c := &checker{look: l, d: d, portUnknown: p.PortUnknown, held: p.Held, former: p.Former}
 	c.config()
 	c.found = append(c.found, platform.CheckPort(l.Snapshot(), plat, d.PortGUID, "ib_ipoib")...)
 	if c.portUnknown {

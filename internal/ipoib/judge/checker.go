@@ -17,7 +17,7 @@ type checker struct {
 	d           ipoib.Request
 	portUnknown bool   // which port it will be is not known yet
 	held        bool   // the state has what is asked for
-	former      string // the bond of this resource that goes before the apply makes a plain interface
+	former      string // the bond of this resource that goes before, see PlanFacts
 	found       []finding.Finding
 }
 

@@ -164,11 +164,8 @@ func (c *checker) leftAlone(why, doubt, instead string) {
 // checkStack finds the bond or bridge that has the interface as a part, now or at boot.
 func (c *checker) checkStack() {
 	n := c.look.Netdev
-	if n.Master != "" && n.Master == c.former {
-		return
-	}
 	if n.Master != "" {
-		c.add(finding.InterfaceInBond.Find("%s of %s is part of %s%s.", n.Name, c.look.Host, n.Master, c.look.MasterKind()))
+		c.add(c.inBond(n.Name, n.Master))
 		return
 	}
 	for _, line := range c.look.StackedBy() {

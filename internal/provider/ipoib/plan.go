@@ -38,8 +38,8 @@ func (o object) Ready(ctx context.Context, s *step) bool {
 
 func (o object) Plan(_ context.Context, s *step) (held bool) {
 	// The interface of the state makes room for another one.
-	if was, ok := s.State.interfaceOf(); ok && was != ref(s.Ask) {
-		o.Planned.ReplaceIPoIB(was, ref(s.Ask))
+	if was, err := s.State.request(); err == nil && (ref(was) != ref(s.Ask) || was.Bond != s.Ask.Bond) {
+		o.Planned.ReplaceIPoIB(planned.Gone{PortRef: ref(was), Bond: was.Bond.Name}, ref(s.Ask))
 	}
 	held = s.State.holds(s.Ask)
 	s.Plan.plan(s.Ask)
@@ -176,12 +176,13 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	same = slices.DeleteFunc(same, func(n planned.Neighbour) bool { return o.OnTwoFabrics(ctx, ref(d), n.Port) })
 	port, backup := o.PortPlan(s.Snap, d.Host, d.PortGUID), o.PortPlan(s.Snap, d.Host, d.Bond.Backup)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
+	leaving, former := o.leavingPlaces(ref(d))
 	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(s.Snap),
 		Group:      o.group(ctx, s, d),
 		BackupPort: d.Bond.Name != "" && (backup.Planned || backup.InfiniBand),
 		LinkType:   port.InfiniBand,
-		Ethernet:   port.Ethernet, Waits: port.Waits, Replaces: s.Planning,
-		SM: o.Planned.HasSM(), Held: s.Held, Leaving: o.leavingPlaces(ref(d)),
+		Ethernet:   port.Ethernet, Waits: port.Waits, Former: former,
+		SM: o.Planned.HasSM(), Held: s.Held, Leaving: leaving,
 		LookedAfter: o.lookedAfter(look, d)}
 	all := append(judge.Check(look, d, planned), judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	all = append(all, o.checkBond(ctx, s, d)...)
@@ -202,8 +203,9 @@ func (o object) checkBond(ctx context.Context, s *step, d ipoib.Request) (all []
 		return nil
 	}
 	was, _ := s.State.request() // zero without a state
-	if was.Host != d.Host || was.Bond.Name != d.Bond.Name {
-		all = judge.CheckForeignBond(s.Found, d, o.leavingPlaces(ref(d)))
+	if was.Host != d.Host || was.Ref() != d.Ref() {
+		_, former := o.leavingPlaces(ref(d))
+		all = judge.CheckForeignBond(s.Found, d, former)
 	}
 	backup := attribute.PortRef{Host: d.Host, GUID: d.Bond.Backup}
 	if o.OnTwoFabrics(ctx, ref(d), backup) {
@@ -243,17 +245,18 @@ func (o object) lookedAfter(look *found.Look, d ipoib.Request) (all []ipoib.Ref)
 	return all
 }
 
-// leavingPlaces is the interface that this plan replaces by the one of a port, if there is one.
-func (o object) leavingPlaces(port attribute.PortRef) []ipoib.Ref {
+// leavingPlaces is the interface that this plan replaces by the one of a port, if there is one, and the name of its
+// bond.
+func (o object) leavingPlaces(port attribute.PortRef) (all []ipoib.Ref, bond string) {
 	old, ok := o.Planned.ReplacedIPoIB(port)
 	if !ok || old.Host != port.Host {
-		return nil
+		return nil, ""
 	}
 	key, err := pkeyOf(attribute.PKey{StringValue: attribute.OrNull(old.PKey)})
 	if err != nil {
-		return nil
+		return nil, ""
 	}
-	return []ipoib.Ref{{PortGUID: old.GUID, PKey: key}}
+	return []ipoib.Ref{{PortGUID: old.GUID, PKey: key}}, old.Bond
 }
 
 func neighbours(all []planned.Neighbour) []judge.Neighbour {

@@ -42,8 +42,8 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 		return
 	}
 	s.ToDo = r.object.ToDo(s.Ask, s.Found, s.Held)
-	r.warnMade(s)
 	if r.check(ctx, s) {
+		r.warnMade(s)
 		r.object.Foresee(ctx, s, r.first(s), kept)
 		r.foreseeDrains(s)
 		planned.Steady{Held: s.Held, ToDo: s.ToDo || s.Unproven, Live: r.kind.Live, Foreseen: true, Kept: r.kind.Kept}.

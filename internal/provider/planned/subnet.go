@@ -9,17 +9,23 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
+// Gone is an IPoIB interface that is removed before another one takes its place.
+type Gone struct {
+	attribute.PortRef
+	Bond string // its name; empty of another interface
+}
+
 // ReplaceIPoIB remembers that an interface is removed before another one takes its place
 // in the configuration. Core plans a replacement twice, and the second time without the
 // state of what is removed.
-func (p *Walk) ReplaceIPoIB(old, by attribute.PortRef) {
+func (p *Walk) ReplaceIPoIB(old Gone, by attribute.PortRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.replaced[by] = old
 }
 
 // ReplacedIPoIB gives the interface that is removed before the one of a port is made.
-func (p *Walk) ReplacedIPoIB(by attribute.PortRef) (old attribute.PortRef, ok bool) {
+func (p *Walk) ReplacedIPoIB(by attribute.PortRef) (old Gone, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old, ok = p.replaced[by]
@@ -32,7 +38,7 @@ func (p *Walk) IPoIBIsReplaced(old attribute.PortRef) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for by, was := range p.replaced {
-		if was == old && by != old {
+		if was.PortRef == old && by != old {
 			return true
 		}
 	}

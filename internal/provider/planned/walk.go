@@ -37,7 +37,7 @@ type Walk struct {
 	addresses map[string]map[attribute.PortRef][]netip.Prefix
 	holders   map[netip.Addr]attribute.PortRef
 	// replaced holds the interface that is removed, by the one that replaces it.
-	replaced map[attribute.PortRef]attribute.PortRef
+	replaced map[attribute.PortRef]Gone
 	places   map[string]*place // slots of cards
 	awaited  map[attribute.CardRef][]string
 	claims   claims // which resource manages what
@@ -116,7 +116,7 @@ func NewWalk() *Walk {
 		keys:      map[attribute.PortRef]any{},
 		claims:    newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
-		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
+		replaced: map[attribute.PortRef]Gone{}, fates: map[claimKey]fate{},
 		places: map[string]*place{}, awaited: map[attribute.CardRef][]string{},
 		groups: map[attribute.PortRef]map[uint16]int{}, needs: map[attribute.PortRef]int{},
 	}
