@@ -190,6 +190,11 @@ func TestRollout_first_host_does_not_work(t *testing.T) {
 	r.untouched(hostName(0))
 	r.ends(0, "yes\n", first[:2], "Not well before it begins:\n", "The plan of all is empty.")
 	r.settled()
+	// That nothing is planned for a host which does not answer does not say that it is done.
+	r.write("keep_override.tf", "provider \"infiniband\" {\n  unreachable = \"keep\"\n}\n")
+	r.w.Machine(hostName(1)).Faults.Set(labsim.FaultSpec{Refuse: true})
+	r.ends(1, "", first, "  Host host0001 did not answer: nobody knows what is to be done there\n",
+		"not all is done: no answer from host0001. Run the same command again when they answer")
 }
 
 // An interrupt ends the rollout after what has begun: no other host is changed, and the same command goes on.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -43,12 +44,19 @@ func (e *engine) plan(ctx context.Context, targets []string) (p *plan, file stri
 	for _, target := range targets {
 		args = append(args, "-target="+target)
 	}
-	if _, err = e.run(ctx, nil, args...); err != nil {
+	said, err := e.run(ctx, nil, args...)
+	if err != nil {
 		return nil, "", err
 	}
 	p, err = e.show(ctx, file)
+	if warned := notSeen.FindSubmatch(said); err == nil && warned != nil {
+		p.unseen = strings.Split(string(warned[1]), ", ")
+	}
 	return p, file, err
 }
+
+// notSeen finds the provider's warning on hosts that do not answer in what an engine prints of a plan.
+var notSeen = regexp.MustCompile(`Warning: Not seen: hosts? (.*)`)
 
 // show reads a saved plan.
 func (e *engine) show(ctx context.Context, file string) (*plan, error) {

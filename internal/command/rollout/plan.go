@@ -35,6 +35,8 @@ type plan struct {
 			} `json:"problems"`
 		} `json:"instances"`
 	} `json:"checks"`
+	// unseen are the hosts that did not answer: that nothing is planned there says nothing. A saved plan has none.
+	unseen []string
 }
 
 // module is what a state has of a module.

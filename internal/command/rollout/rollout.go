@@ -133,7 +133,7 @@ func (o *order) run(ctx context.Context, std command.Streams) (err error) {
 	r.out = std.Out
 	r.show(now)
 	if r.nothing(now) {
-		return nil
+		return r.seenAll(now)
 	}
 	if o.yes && len(r.before) > 0 {
 		return errors.New("nothing was done: not all works on hosts on which nothing is left to do, and -auto-approve asks " +

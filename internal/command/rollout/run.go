@@ -71,6 +71,15 @@ func (r *rollout) show(now *plan) {
 	}
 }
 
+// seenAll is an error if the plan of all passes over hosts: then an empty one does not say that all is done.
+func (r *rollout) seenAll(now *plan) error {
+	if len(now.unseen) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not all is done: no answer from %s. Run the same command again when they answer",
+		strings.Join(now.unseen, ", "))
+}
+
 // nothing reports whether a plan of all is empty.
 func (r *rollout) nothing(now *plan) bool { return len(now.pending()) == 0 && len(now.outputs()) == 0 }
 
@@ -175,7 +184,7 @@ func (r *rollout) last(ctx context.Context) error {
 			strings.Join(append(addresses(p.pending()), list(p.outputs())...), "\n")))
 	}
 	r.say("", fmt.Sprintf("Done: %d hosts in %d waves. The plan of all is empty.", len(r.done), len(r.waves)))
-	return nil
+	return r.seenAll(p)
 }
 
 // stopped says after a failure what is done and what is not. A new plan of the wave that failed tells which

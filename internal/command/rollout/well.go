@@ -6,11 +6,14 @@ import (
 	"strings"
 )
 
-// unwell says what does not work although nothing is to be changed: a card that does not run what is in its
+// unwell says what does not work although nothing is to be changed: a host that does not answer, a card that does not run what is in its
 // flash, a port without a subnet manager, an interface without a carrier, a check of the configuration that
 // fails.
 func unwell(p *plan) map[string]bool {
 	all := map[string]bool{}
+	for _, host := range p.unseen {
+		all["Host "+host+" did not answer: nobody knows what is to be done there"] = true
+	}
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		if c.Mode != "managed" || c.pending() {

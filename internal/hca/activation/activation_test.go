@@ -76,7 +76,7 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 		e := restartError(c, "boot", g, x.err)
 		want := "Firmware of card intel9/0000:01:00.0 is burned; the restart failed"
 		if step := (*reboot.Error)(nil); errors.As(x.err, &step) && step.Step == reboot.StepResume {
-			want = "Firmware of card intel9/0000:01:00.0 is burned; a resume command failed after the restart"
+			want = "Host intel9 is restarted; a resume command failed after that"
 		}
 		if e.Title() != want {
 			t.Errorf("title %q, want %q", e.Title(), want)

@@ -71,7 +71,7 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 			"Then run the same command again. It does not write the card again."
 	case step.Step == reboot.StepResume:
 		e.Summary = "Unable to run the resume commands of host " + c.Host.Name()
-		e.Heading = g.Title + "; a resume command failed after the restart"
+		e.Heading = "Host " + c.Host.Name() + " is restarted; a resume command failed after that"
 		e.What = "The host was restarted and has finished starting. A resume command failed then."
 		e.Means = g.doneText() + ". The host has started again, so the card should run " + g.Text +
 			". The next plan reads it."

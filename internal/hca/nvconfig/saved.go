@@ -53,8 +53,8 @@ func readSaved(ctx context.Context, h cards.Host, who ib.Identity) (all []saved,
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s/settings/%s of %s was not understood: %w", inventory.StateDir, folder(who), h.Name(),
-			err)
+		return nil, fmt.Errorf("%s/settings/%s of %s, which has the values of before, was not understood: %w. If it is "+
+			"damaged, remove it: a destroy then gives nothing back", inventory.StateDir, folder(who), h.Name(), err)
 	}
 	return all, nil
 }

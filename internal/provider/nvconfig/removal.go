@@ -26,8 +26,12 @@ func (o object) WarnRemoval(ctx context.Context, m *model, diags *diag.Diagnosti
 	what := "Settings that have what this resource has set get the values that they had before it."
 	if found, g, ok := o.given(ctx, m); ok {
 		if what = g.Words(found); what == "" {
+			why := "nothing has what this resource has set."
+			if g.None {
+				why = "the host has no values of before: this provider has replaced none, or what it had noted is gone."
+			}
 			diagnostic.AddForgotten(diags, "settings of card", card, strings.Join(append(
-				[]string{"on_destroy is \"restore\", and nothing has what this resource has set."}, g.Left...), "\n"))
+				[]string{"on_destroy is \"restore\", and " + why}, g.Left...), "\n"))
 			return
 		}
 		what = strings.Join(append([]string{"Values for the next boot: " + what + "."}, g.Left...), "\n")
