@@ -154,8 +154,11 @@ func (a *assessment) announce(ctx context.Context, last attribute.Restart, resp 
 	switch {
 	case v.Action == safety.ActionBurn:
 		then := "The host is not restarted. Until somebody restarts it, the card runs its present firmware."
-		if restart {
+		switch {
+		case restart:
 			then = "Then host " + a.at.Ref.Host + " is restarted, so that the card runs it."
+		case shown.Activation.ValueString() == attribute.ActivationHost:
+			then = "The infiniband_activation of the host activates it."
 		}
 		diags.AddWarning("The apply burns firmware on card "+card+": "+changeText(describe(a.now.Flash), a.image),
 			a.keeps()+", writes the image and verifies it. "+then)
