@@ -15,19 +15,10 @@ func unwell(p *plan) map[string]bool {
 		all["Host "+host+" did not answer: nobody knows what is to be done there"] = true
 	}
 	for i := range p.Changes {
-		c := &p.Changes[i]
-		if c.Mode != "managed" || c.pending() {
-			continue
-		}
-		now := c.Change.After
-		if now["reboot_required"] == true {
-			all[c.Address+": the host has to restart before the card runs what is in its flash"] = true
-		}
-		if state := now.text("port_state"); c.Type == subnetManager && state != "Active" {
-			all[c.Address+": the port is "+state+", not Active"] = true
-		}
-		if now["carrier"] == false {
-			all[c.Address+": the interface has no carrier"] = true
+		if c := &p.Changes[i]; c.Mode == "managed" && !c.pending() {
+			for _, why := range c.unwell() {
+				all[c.Address+": "+why] = true
+			}
 		}
 	}
 	for _, check := range p.Checks {
@@ -38,6 +29,21 @@ func unwell(p *plan) map[string]bool {
 				}
 			}
 		}
+	}
+	return all
+}
+
+// unwell is what does not work of one object.
+func (c *change) unwell() (all []string) {
+	now := c.Change.After
+	if now["reboot_required"] == true {
+		all = append(all, "the host has to restart before the card runs what is in its flash")
+	}
+	if state := now.text("port_state"); c.Type == subnetManager && state != "Active" {
+		all = append(all, "the port is "+state+", not Active")
+	}
+	if now["carrier"] == false {
+		all = append(all, "the interface has no carrier")
 	}
 	return all
 }
