@@ -109,6 +109,10 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 				"MT_9A 2.40 -> MT_9A 2.42", "reboot_required", true)), nil,
 			[]string{"| `pc/1`<br>`serial number MT1` | `firmware` | `MT_9A 2.40` | `MT_9A 2.42` |\n",
 				"| `firmware reboot_required` | `false` | `true` |"}, []string{"flash_version"}},
+		"another card with the same change": {"infiniband_firmware", object("actions", []string{"delete", "create"}, "before", object(
+			"id", "pc/1", "card_identity", "serial number MT1", "change", "MT_9A 2.40 -> MT_9B 2.42"), "after", object("id", "pc/1",
+			"card_identity", "serial number MT9", "change", "MT_9A 2.40 -> MT_9B 2.42")), nil,
+			[]string{"| `firmware` | `MT_9A 2.40` | `MT_9B 2.42` |"}, nil},
 		"reset of cards": {"infiniband_activation", object("actions", []string{"update"}, "before", object("id", "pc"), "after",
 			object("id", "pc", "change", "activates firmware of 0000:81:00.0", "way", "reset by mstfwreset (level 3): 0000:81:00.0")), nil,
 			[]string{"| activates by | `reset by mstfwreset (level 3): 0000:81:00.0` | `infiniband_activation.a` |"}, []string{"| `way`"}},

@@ -127,11 +127,11 @@ func topOf(place string) string {
 // apart are attributes that have a place of their own in a review, or only name what others show.
 var apart = []string{"change", "id", "host", "card_id", "card_identity", "image_id"}
 
-// planned are the parts of the attribute change, if this plan changes something.
+// planned are the parts of the attribute change, if this plan changes something. A state keeps what the last change
+// was; that of a new object is its own, and reads like the last one where another card gets the same firmware.
 func (r *resource) planned() []string {
-	now := member(r.Change.After, "change")
-	text, _ := now.(string)
-	if text == "" || compact(now) == compact(member(r.Change.Before, "change")) {
+	text, last := textOf(r.Change.After, "change"), textOf(r.Change.Before, "change")
+	if text == "" || text == last && !slices.Contains(r.Change.Actions, "create") {
 		return nil
 	}
 	return strings.Split(strings.TrimPrefix(text, "again: "), "; ")

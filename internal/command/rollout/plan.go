@@ -155,7 +155,7 @@ func (c *change) does() string {
 	if c.Change.Importing != nil {
 		what = strings.TrimSuffix("is adopted, "+what, ", ")
 	}
-	if own := c.Change.After.text("change"); own != "" && own != c.Change.Before.text("change") {
+	if own := c.Change.After.text("change"); own != "" && c.isFresh() {
 		what = own
 	}
 	if what == "" {
@@ -164,12 +164,18 @@ func (c *change) does() string {
 	return what + c.interrupts()
 }
 
+// isFresh reports whether the attribute change is of this plan: a state keeps what the last one was. That of a new
+// object reads like the last one where another card gets the same firmware.
+func (c *change) isFresh() bool {
+	return slices.Contains(c.Change.Actions, "create") ||
+		c.Change.After.text("change") != c.Change.Before.text("change")
+}
+
 // interrupts says whether the apply restarts the host for the object, or resets its card.
 func (c *change) interrupts() string {
 	after := c.Change.After
 	activation := after.text("activation") // with "host" the infiniband_activation restarts it
-	changes := !slices.Equal(c.Change.Actions, []string{"no-op"}) &&
-		(c.Change.Before == nil || after.text("change") != c.Change.Before.text("change"))
+	changes := !slices.Equal(c.Change.Actions, []string{"no-op"}) && c.isFresh()
 	later, _ := c.Change.Unknown["restarts"].(bool)
 	switch {
 	case later && activation != "host" && activation != "none":

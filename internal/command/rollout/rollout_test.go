@@ -181,6 +181,16 @@ func TestDoes_restart(t *testing.T) {
 	}
 }
 
+// Another card gets the firmware that the one before it got.
+func TestDoes_another_card(t *testing.T) {
+	t.Parallel()
+	one := resource("", "infiniband_firmware", "delete create", `{"change": "A 1 -> B 2", "restarts": "x"}`, `{}`)
+	p := planOf(t, "", strings.Replace(one, `"before":null`, `"before":{"change": "A 1 -> B 2", "restarts": "x"}`, 1))
+	if got, want := p.Changes[0].does(), "A 1 -> B 2, restarts the host"; got != want {
+		t.Errorf("%s, expected %s", got, want)
+	}
+}
+
 // So is a reset of cards in place of it.
 func TestDoes_reset(t *testing.T) {
 	t.Parallel()

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// unwell says what does not work although nothing is to be changed: a host that does not answer, a card that does not run what is in its
-// flash, a port without a subnet manager, an interface without a carrier, a check of the configuration that
-// fails.
+// unwell says what does not work although nothing is to be changed: a host that does not answer, a card that does
+// not run what is in its flash, a port without a subnet manager, an interface without a carrier, a check of the
+// configuration that fails.
 func unwell(p *plan) map[string]bool {
 	all := map[string]bool{}
 	for _, host := range p.unseen {
