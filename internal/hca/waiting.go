@@ -81,6 +81,37 @@ func (o *Ops) Activate(ctx context.Context, all []cards.Card, consent []string) 
 	return did, activation.RunAll(ctx, o.Session, waits, &did)
 }
 
+// Restart is Activate also if nothing waits: each of the cards is proven to have started anew.
+func (o *Ops) Restart(ctx context.Context, all []cards.Card) (did []string, err error) {
+	waits := make([]activation.Wait, len(all))
+	for i, c := range all {
+		if waits[i], err = startOf(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return did, activation.RunAll(ctx, o.Session, waits, &did)
+}
+
+// startOf is the next start of a card, with all that waits in it. A person asks for it: that an earlier restart has not
+// brought what waits does not forbid it.
+func startOf(ctx context.Context, c cards.Card) (w activation.Wait, err error) {
+	l, err := c.Look(ctx)
+	if err != nil {
+		return w, err
+	}
+	goals, err := goalsOf(ctx, c, nil)
+	boot, was := l.Snap.BootID, l.Card.Flash
+	w = activation.Wait{Card: c, Goal: together(c, append(goals, activation.Goal{
+		Text: "what its flash holds", Written: "Nothing was written to the card",
+		Loads: func(now inventory.Flash) bool {
+			return was == nil || was.Firmware == now.Firmware && was.GUIDs == now.GUIDs
+		},
+		Reached: func(l *cards.Look) (bool, bool) { return l.Snap.BootID != boot, true },
+	}))}
+	w.Goal.New = true
+	return w, err
+}
+
 // Reset is Activate by resets of the chips, without a restart of the host.
 func (o *Ops) Reset(ctx context.Context, all []cards.Card) (did []string, err error) {
 	waits, err := waitsOf(ctx, all, nil)

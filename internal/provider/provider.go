@@ -204,7 +204,8 @@ func (p *Provider) ListResources(context.Context) []func() list.ListResource {
 
 // Actions implements provider.ProviderWithActions.
 func (p *Provider) Actions(context.Context) []func() action.Action {
-	return []func() action.Action{benchmark.NewAction, opensm.NewFailOver, fabric.NewClearCounters, card.NewSettleJob}
+	return []func() action.Action{benchmark.NewAction, opensm.NewFailOver, fabric.NewClearCounters, card.NewSettleJob,
+		activation.NewRestartHost}
 }
 
 // Functions implements provider.ProviderWithFunctions.

@@ -148,7 +148,7 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 		first = snap
 	}
 	f.only, f.what = true, map[*session.CardAt][]string{}
-	f.cards = r.cardsOf(ctx, host, what, snap, &resp.Diagnostics)
+	f.cards = cardsOf(ctx, r.Data, host, what, snap, &resp.Diagnostics)
 	f.text = changeText(f.cards, func(at *session.CardAt) []string {
 		all := r.Planned.Awaited(at.Ref)
 		f.planned = f.planned || len(all) > 0
@@ -202,32 +202,41 @@ func (f foreseen) ofWay(one finding.Finding) (finding.Finding, bool) {
 func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what string,
 	resp *resource.ModifyPlanResponse) bool {
 	diags := &resp.Diagnostics
-	var found []finding.Finding
-	for _, at := range f.due {
-		a := r.Cards.Assess(at.HCA, at.Look)
-		err := r.Cards.Judge(ctx, at.Host, &a, func(card safety.CardFacts) safety.Verdict {
-			return safety.HostRestart(card, a.Host, consent)
-		})
-		if err != nil {
-			diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
-			return false
-		}
-		for _, one := range a.Verdict.Findings {
-			if one.Attribute == "activation" {
-				one = one.At("host")
-			}
-			shown, counts := f.ofWay(one)
-			same := func(other finding.Finding) bool { return other.Rule == shown.Rule && other.Evidence == shown.Evidence }
-			if counts && !slices.ContainsFunc(found, same) {
-				found = append(found, shown)
-			}
-		}
+	found, err := verdicts(ctx, r.Data, f.due, consent, f.ofWay)
+	if diagnostic.AddErrorAt(diags, path.Root("host"), what, err); err != nil {
+		return false
 	}
 	if diagnostic.AddPlanned(ctx, diags, what, found) {
 		return false
 	}
 	r.tell(f)
 	return true
+}
+
+// verdicts gives the findings on a restart of the host for each of some cards, each once. as says
+// how one is shown, and whether it counts.
+func verdicts(ctx context.Context, d *session.Data, all []*session.CardAt, consent []string,
+	as func(finding.Finding) (finding.Finding, bool)) (found []finding.Finding, err error) {
+	for _, at := range all {
+		a := d.Cards.Assess(at.HCA, at.Look)
+		err = d.Cards.Judge(ctx, at.Host, &a, func(card safety.CardFacts) safety.Verdict {
+			return safety.HostRestart(card, a.Host, consent)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range a.Verdict.Findings {
+			if one.Attribute == "activation" {
+				one = one.At("host")
+			}
+			shown, counts := as(one)
+			same := func(other finding.Finding) bool { return other.Rule == shown.Rule && other.Evidence == shown.Evidence }
+			if counts && !slices.ContainsFunc(found, same) {
+				found = append(found, shown)
+			}
+		}
+	}
+	return found, nil
 }
 
 // tell notes for the resources that are planned after this one which cards start anew, or may.

@@ -39,10 +39,10 @@ func New() resource.Resource {
 }
 
 // cardsOf are the cards of a host that load their flash at its restart.
-func (r *Resource) cardsOf(ctx context.Context, host, what string, s *inventory.Snapshot,
+func cardsOf(ctx context.Context, d *session.Data, host, what string, s *inventory.Snapshot,
 	diags *diag.Diagnostics) (all []*session.CardAt) {
 	for _, l := range looks(s) {
-		at := r.CardAt(ctx, attribute.CardRef{Host: host, PCI: l.Card.PCI}, what, diags)
+		at := d.CardAt(ctx, attribute.CardRef{Host: host, PCI: l.Card.PCI}, what, diags)
 		if at == nil {
 			return nil
 		}
@@ -50,6 +50,23 @@ func (r *Resource) cardsOf(ctx context.Context, host, what string, s *inventory.
 		all = append(all, at)
 	}
 	return all
+}
+
+// firstOf names the first of these cards: a restart has its turn in the order in which cards are written.
+func firstOf(host string, s *inventory.Snapshot) attribute.CardRef {
+	first := attribute.CardRef{Host: host}
+	if all := looks(s); len(all) > 0 {
+		first.PCI = all[0].Card.PCI
+	}
+	return first
+}
+
+func onHost(all []*session.CardAt) []cards.Card {
+	on := make([]cards.Card, len(all))
+	for i, at := range all {
+		on[i] = at.HCA
+	}
+	return on
 }
 
 // Create restarts the host if something waits.
@@ -71,11 +88,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	if diagnostic.AddErrorAt(c.Diags, path.Root("host"), what, err); c.Diags.HasError() {
 		return
 	}
-	first := attribute.CardRef{Host: host}
-	if all := looks(snap); len(all) > 0 {
-		first.PCI = all[0].Card.PCI
-	}
-	err = r.WriteCard(ctx, c.Diags, first, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
+	err = r.WriteCard(ctx, c.Diags, firstOf(host, snap), c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
 		func(ctx context.Context) error { return r.restart(ctx, c.Diags, what, &plan, config.consent()) })
 	if diagnostic.AddError(c.Diags, what, err); !c.Diags.HasError() {
 		c.Confirm(ctx, what, &plan)
@@ -90,11 +103,8 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 	if err != nil {
 		return err
 	}
-	all := r.cardsOf(ctx, host, what, before, diags)
-	on := make([]cards.Card, len(all))
-	for i, at := range all {
-		on[i] = at.HCA
-	}
+	all := cardsOf(ctx, r.Data, host, what, before, diags)
+	on := onHost(all)
 	text := changeText(all, func(at *session.CardAt) []string { return r.waits(ctx, at, diags) })
 	if diags.HasError() {
 		return nil
@@ -125,17 +135,25 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 
 // unannounced refuses what the plan has not said, and what nobody can say while a job writes to a card.
 func unannounced(what string, plan *model, all []*session.CardAt, text string) error {
-	for _, at := range all {
-		if runs(at.Pending) {
-			return &safety.RefusedError{What: what, Findings: []finding.Finding{
-				finding.FlashJobRunning.Find("A job writes to card %s.", at.Ref)}}
-		}
+	if err := refuseWhileWritten(what, all); err != nil {
+		return err
 	}
 	if text == "" || plan.resets() || plan.Announced() {
 		return nil
 	}
 	return &safety.RefusedError{What: what, Findings: []finding.Finding{finding.ChangedSincePlan.Find(
 		"The plan was to restart nothing. Now a restart %s. The host was not restarted. Plan again.", text)}}
+}
+
+// refuseWhileWritten refuses a restart while a job writes to one of the cards.
+func refuseWhileWritten(what string, all []*session.CardAt) error {
+	for _, at := range all {
+		if runs(at.Pending) {
+			return &safety.RefusedError{What: what, Findings: []finding.Finding{
+				finding.FlashJobRunning.Find("A job writes to card %s.", at.Ref)}}
+		}
+	}
+	return nil
 }
 
 // settle gives what the plan could not say of the restart: a host may have no cards, and a reset has only commands.
@@ -184,7 +202,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if diagnostic.AddError(diags, what, err); err != nil {
 		return
 	}
-	all := r.cardsOf(ctx, host, what, snap, diags)
+	all := cardsOf(ctx, r.Data, host, what, snap, diags)
 	text := changeText(all, func(at *session.CardAt) []string { return r.waits(ctx, at, diags) })
 	planned.NoteToDo(ctx, resp.Private, text != "", diags)
 	state.ID, state.Running = state.Host, runningOf(snap)

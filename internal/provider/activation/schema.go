@@ -28,8 +28,7 @@ const description = "One restart of a host for all that waits in its cards: firm
 	"The refresh after a restart sets `restarts`, `drains`, `change` and `way` to null, so that the diff shows the next " +
 	"restart.\n\n" +
 	"A restart loads what every card of the host has in flash, also what somebody else has written. That alone is no " +
-	"reason for one here. There is no action for a restart without a reason in a card: restart such a host by hand, and " +
-	"the next plan reads it anew.\n\n" +
+	"reason for one here: the action `infiniband_restart_host` restarts a host without a reason in a card.\n\n" +
 	"### A reset in place of the restart\n\n" +
 	"With `activation = \"least\"` a ConnectX-4 or later is reset by `mstfwreset` (level 3) while the host runs: " +
 	"the driver leaves the card, the PCI link goes down and comes back, the driver returns. The interfaces of " +
