@@ -117,7 +117,8 @@ func (w *stackLab) bondElsewhere(cfg Config) {
 	}
 	for _, more := range []map[string]any{bond(stackPort, backupPort), bond(backupPort, stackPort),
 		{"port_guid": stackPort, "addresses": []any{"172.16.9.20/24"}, "bond": nil},
-		{"port_guid": backupPort, "addresses": []any{"172.16.9.20/24"}, "bond": nil}} {
+		{"port_guid": backupPort, "addresses": []any{"172.16.9.20/24"}, "bond": nil},
+		{"port_guid": backupPort, "addresses": []any{"172.16.9.20/24"}, "bond": nil, "pkey": "0x8001", "mode": "datagram", "mtu": 2044}} {
 		ws, other := w.Workspace(), bondConfig(more)
 		says := []string{"IP035", " of " + theHost + " is part of ibbond0", "This provider has made ibbond0, for port " + stackPort,
 			"If another root module has it, leave its ports to it.", "with the id " + theHost + "/" + stackPort}
@@ -267,6 +268,14 @@ func TestBond_refused(t *testing.T) {
 		t.Errorf("a port with an address: %s", plan.Diags)
 	}
 	w.Run(theHost, "ip addr del 10.9.9.9/24 dev ibp1s0d1")
+	key := Config{Resource{Type: "infiniband_ipoib_interface", Name: "key", Attrs: map[string]any{"host": theHost,
+		"port_guid": backupPort, "pkey": "0x8001", "mode": "datagram", "mtu": 2044, "addresses": []any{"10.9.9.20/24"}}}}
+	mustApply(t, w.ws, key)
+	if plan := mustPlan(t, w.Workspace(), bondConfig(nil)); len(plan.Diags.Errors().Find("IP055",
+		"ibp1s0d1 of "+theHost+" has the interface ibp1s0d1.8001 of a P_Key")) != 1 {
+		t.Errorf("a port with a P_Key: %s", plan.Diags)
+	}
+	mustApply(t, w.ws, nil)
 	second := Config{Resource{Type: "infiniband_ipoib_interface", Name: "second", Attrs: map[string]any{"host": theHost,
 		"port_guid": backupPort, "mode": "datagram", "mtu": 2044, "addresses": []any{"10.9.9.9/24"}}}}
 	mustApply(t, w.ws, second)

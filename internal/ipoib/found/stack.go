@@ -113,6 +113,9 @@ func (l *Look) MasterKind(master string) string {
 	return " (" + upper.Kind + ")"
 }
 
+// Netdevs are the interfaces of the host.
+func (l *Look) Netdevs() []inventory.Netdev { return l.host.snap.Netdevs }
+
 // StackedBy are the lines of unmanaged files that make the interface part of another
 // one.
 func (l *Look) StackedBy() []string {

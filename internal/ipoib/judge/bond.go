@@ -48,7 +48,7 @@ func (c *checker) noBackup(port found.BondPort) {
 // bondPort checks a port whose interface is there.
 func (c *checker) bondPort(port found.BondPort) {
 	l, n := c.look, port.Netdev
-	if !c.free(port) || c.alone(port) {
+	if !c.free(port) || c.alone(port) || c.below(port) {
 		return
 	}
 	state := port.State()
@@ -130,6 +130,20 @@ func (c *checker) inBond(name, master string) finding.Finding {
 func goesFirst(f finding.Finding) finding.Finding {
 	f.Severity, f.Summary = finding.Warn, "The bond that is replaced must go first"
 	return f.WithWayOut(unlessMadeFirst)
+}
+
+// below finds an interface of a P_Key on a port that is to be the backup: it would lose its port's configuration. That
+// of port_guid may be what this resource had before.
+func (c *checker) below(port found.BondPort) bool {
+	on := port.Netdev
+	for _, n := range c.look.Netdevs() {
+		if n.IB && n.Parent == on.Name && port.GUID == c.d.Bond.Backup && on.Master != c.look.Name {
+			c.add(finding.BondUnfit.Find("%s of %s has the interface %s of a P_Key.", on.Name, c.look.Host, n.Name).
+				WithWayOut("Remove it first, with its resource if it has one. A port of a bond can have no P_Key."))
+			return true
+		}
+	}
+	return false
 }
 
 // alone finds a port that is configured by itself. That of port_guid may be what this resource had before.

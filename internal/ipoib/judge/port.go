@@ -24,7 +24,7 @@ func (c *checker) port(p PlanFacts) {
 	default:
 		c.mode()
 		c.portMTU()
-		c.childName()
+		c.child()
 		c.session()
 	}
 }
@@ -42,10 +42,15 @@ func (c *checker) ethernet(now, waits bool) {
 	c.add(f)
 }
 
-// childName checks that the name of a P_Key child fits. The kernel cuts a long
-// one, and every network stack looks for the whole.
-func (c *checker) childName() {
+// child checks that a P_Key's interface is on no port of a bond, and that its name fits. The kernel cuts a long one,
+// and every network stack looks for the whole.
+func (c *checker) child() {
 	const most = 15 // IFNAMSIZ less the terminating zero
+	for _, n := range c.look.Netdevs() {
+		if n.Name == c.look.Parent && n.Master != "" {
+			c.add(c.inBond(n.Name, n.Master))
+		}
+	}
 	if c.look.Parent != "" && len(c.look.Name) > most {
 		c.add(finding.PKeyNameTooLong.Find("%s of %s has %d characters, %d more than %d.", c.look.Name, c.look.Host,
 			len(c.look.Name), len(c.look.Name)-most, most))
