@@ -141,7 +141,7 @@ func TestAction_restartHostGoesWrong(t *testing.T) {
 		t.Errorf("a drain command: %d boots\n%s", w.Boots(host), said)
 	}
 	ws := w.drains(host, []any{"true"}, []any{"false"})
-	if _, said = w.restarts(ws, host); len(said.Errors().Find(" waits for a restart; a resume command failed after the restart",
+	if _, said = w.restarts(ws, host); len(said.Errors().Find("Host "+host+" is restarted; a resume command failed after that",
 		"A resume command failed then.", "    false")) != 1 || w.Boots(host) != 2 {
 		t.Errorf("a resume command: %d boots\n%s", w.Boots(host), said)
 	}
