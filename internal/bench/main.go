@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-func bench(ctx context.Context, sizes, down string, b *suite) (err error) {
+func bench(ctx context.Context, sizes, down string, b *suite) error {
 	dir, err := os.MkdirTemp("", "infiniband-bench-")
 	if err != nil {
 		return err

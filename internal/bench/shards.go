@@ -17,12 +17,10 @@ func (b *suite) sideBySide(ctx context.Context, full *workspace, hosts int, text
 	if b.shards < 2 {
 		return nil
 	}
-	figures := make([]figure, b.shards)
-	all, ctx := errgroup.WithContext(ctx)
-	began := time.Now()
-	for i := range figures {
-		shard := &workspace{dir: fmt.Sprintf("%s-shard%d", full.dir, i), engine: full.engine, overrides: full.overrides}
-		if err := shard.write(text); err != nil {
+	shards := make([]*workspace, b.shards)
+	for i := range shards {
+		shards[i] = &workspace{dir: fmt.Sprintf("%s-shard%d", full.dir, i), engine: full.engine, overrides: full.overrides}
+		if err := shards[i].write(text); err != nil {
 			return err
 		}
 		// A copy: engines lock the file itself.
@@ -31,9 +29,14 @@ func (b *suite) sideBySide(ctx context.Context, full *workspace, hosts int, text
 		if err != nil {
 			return err
 		}
-		if err = os.WriteFile(filepath.Join(shard.dir, state), made, 0o600); err != nil {
+		if err = os.WriteFile(filepath.Join(shards[i].dir, state), made, 0o600); err != nil {
 			return err
 		}
+	}
+	figures := make([]figure, b.shards)
+	all, ctx := errgroup.WithContext(ctx)
+	began := time.Now()
+	for i, shard := range shards {
 		all.Go(func() (err error) {
 			figures[i], err = shard.run(ctx, "plan")
 			return err
