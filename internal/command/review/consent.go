@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +22,17 @@ type place struct {
 	given     map[string]expression
 }
 
+// keys finds the keys of modules in an address: numbers, and texts that may hold anything, such as the dots of a host's
+// name.
+var keys = regexp.MustCompile(`\[(\d+|"(\\.|[^"\\])*")\]`)
+
 // placeOf is empty if the configuration has no such resource.
 func (p *plan) placeOf(r *resource) place {
 	at, given := &p.Configuration.Root, map[string]expression(nil)
-	path, address := strings.Split(r.Module, "."), ""
-	for i := 1; i < len(path); i += 2 { // module.lab["a"].module.b: a key may hold dots, and then nothing is found
-		name, _, _ := strings.Cut(path[i], "[")
-		call := at.Calls[name]
-		at, address = &call.Module, address+"module."+name+"."
+	path, address := strings.Split(keys.ReplaceAllString(r.Module, ""), "."), ""
+	for i := 1; i < len(path); i += 2 { // module.lab.module.b
+		call := at.Calls[path[i]]
+		at, address = &call.Module, address+"module."+path[i]+"."
 		if given = call.Expressions; i > 1 || given == nil {
 			given = map[string]expression{} // what a module gives to another one is not followed
 		}

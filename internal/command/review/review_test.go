@@ -71,6 +71,14 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 				[]any{object("mode", "managed", "type", "infiniband_firmware", "name", "a", "expressions", object("allow",
 					object("references", []string{"var.older"})))})))))),
 			[]string{"Read it in the configuration of: `module.lab.infiniband_firmware.a`.\n"}, nil},
+		"consent of a module whose key is a name with dots": {"infiniband_firmware", object("actions", []string{"create"}, "after", object()), object(
+			"resource_changes", []any{object("address", `module.host["n1.lab \"a\"]."].infiniband_firmware.a`, "module_address",
+				`module.host["n1.lab \"a\"]."]`, "mode", "managed", "type", "infiniband_firmware", "name", "a", "change",
+				object("actions", []string{"create"}, "after", object()))},
+			"configuration", object("root_module", object("module_calls", object("host", object("module", object("resources",
+				[]any{object("mode", "managed", "type", "infiniband_firmware", "name", "a", "expressions", object("allow",
+					object("references", []string{"var.older"})))})))))),
+			[]string{"Read it in the configuration of: `module.host.infiniband_firmware.a`.\n"}, nil},
 		"consent that a module is given": {"infiniband_firmware", object("actions", []string{"create"}, "after", object()), object(
 			"resource_changes", []any{object("address", "module.lab.infiniband_firmware.a", "module_address", "module.lab", "mode",
 				"managed", "type", "infiniband_firmware", "name", "a", "change", object("actions", []string{"create"}, "after", object()))},
